@@ -639,7 +639,7 @@ var theMap = []folder{
 	},
 	{
 		path:   "internal/cli/terms",
-		arrows: []string{".", "handshake/extensions", "internal/cli/exits", "internal/cli/uilang", "internal/phrase", "internal/words", "subscriber"},
+		arrows: []string{".", "handshake/extensions", "internal/cli/exits", "internal/cli/uilang", "internal/negotiation", "internal/phrase", "internal/words", "subscriber"},
 		others: []string{"github.com/spf13/cobra"},
 		why:    "what a person asks for does not depend on which agent they ask",
 	},

@@ -134,34 +134,44 @@ func TestNegotiatedFilters(t *testing.T) {
 		}
 	}
 	// The terms keep no reference to the request.
-	ask := &aaep.EventFilters{Include: []string{"medai:*"}, Exclude: []string{"aaep:agent.tool.*"}}
+	ask := &aaep.EventFilters{Include: []string{"xa:*"}, Exclude: []string{"aaep:agent.tool.*"}}
 	terms := negotiate(t, aaep.Capabilities{EventFilters: ask}, generous)
 	ask.Include[0], ask.Exclude[0] = "*", "none"
-	if terms.Filters.Include[0] != "medai:*" || terms.Filters.Exclude[0] != "aaep:agent.tool.*" {
+	if terms.Filters.Include[0] != "xa:*" || terms.Filters.Exclude[0] != "aaep:agent.tool.*" {
 		t.Errorf("the terms changed with the request: %+v", terms.Filters)
 	}
 }
 
-// A pattern that can match nothing is told, and is not honored; one that could is.
+// A pattern that can match no event of this agent is told, whether it includes or excludes. One
+// that includes is not honored, and one that excludes stays: without it more would come than was
+// asked for.
 func TestFiltersThatMatchNothing(t *testing.T) {
-	for pattern, told := range map[string]struct{ included, excluded bool }{
-		"tool.invoked": {true, true}, "agent.*": {true, false}, "aaep:*.invoked": {true, false},
-		"aaep:agent.**": {true, false}, "**": {true, false},
-		"*": {}, "a*": {}, "aaep:*": {}, "medai:vitals": {}, "https://example.org/vitals": {},
-		"https://example.org/*": {},
+	for pattern, told := range map[string]bool{
+		"tool.invoked": true, "agent.*": true, "aaep:*.invoked": true, "aaep:agent.**": true, "**": true,
+		"aaep:agent.sesion.*": true, "aaep:agent.output.streming": true, "aaep:agent": true, "aaep:agentx.*": true,
+		"nosuch:*": true, "medai:vitals": true, "https://example.org/vitals": true, "xa": true, "xa:": true,
+		"xa:*.b": true, "xab:*": true, "xb*a": true,
+		"*": false, "a*": false, "aaep:*": false, "aaep:agent.too*": false, "aaep:agent.handoff.requested": false,
+		"xa:*": false, "xa:vitals": false, "xa:vit*": false, "x*": false, "xb*": false,
 	} {
-		for _, tc := range []struct {
-			ask  aaep.EventFilters
-			told bool
-		}{{aaep.EventFilters{Include: []string{pattern}}, told.included},
-			{aaep.EventFilters{Exclude: []string{pattern}}, told.excluded}} {
-			terms := negotiate(t, aaep.Capabilities{EventFilters: &tc.ask}, generous)
-			kept := slices.Contains(slices.Concat(terms.Filters.Include, terms.Filters.Exclude), pattern)
-			if got := strings.Contains(terms.Note(),
-				fmt.Sprintf("The filter %q matches no event", pattern)); got != tc.told || kept == tc.told {
-				t.Errorf("%+v: told %v, kept %v: %s", tc.ask, got, kept, terms.Note())
+		for _, ask := range []aaep.EventFilters{{Include: []string{pattern}}, {Exclude: []string{pattern}}} {
+			terms := negotiate(t, aaep.Capabilities{EventFilters: &ask}, generous)
+			got := strings.Contains(terms.Note(), fmt.Sprintf("The filter %q matches no event and ", pattern))
+			if includes := ask.Include != nil; got != told || slices.Contains(terms.Filters.Include, pattern) != (includes && !told) ||
+				slices.Contains(terms.Filters.Exclude, pattern) == includes ||
+				strings.Contains(terms.Note(), "only what is critical is sent") != (includes && told) {
+				t.Errorf("%+v: honored %+v: %s", ask, terms.Filters, terms.Note())
+			}
+			again := renegotiate(t, terms, aaep.Capabilities{PaceWPM: 200}, generous)
+			if again.Note() != "" {
+				t.Errorf("%+v: said once more at a change of something else: %s", ask, again.Note())
 			}
 		}
+	}
+	some := aaep.EventFilters{Include: []string{"aaep:agent.sesion.*", "aaep:agent.tool.*"}}
+	terms := negotiate(t, aaep.Capabilities{EventFilters: &some}, generous)
+	if want := []string{"aaep:agent.tool.*"}; !slices.Equal(terms.Filters.Include, want) || strings.Contains(terms.Note(), "only") {
+		t.Errorf("%+v: %s", terms.Filters, terms.Note())
 	}
 }
 

@@ -51,7 +51,7 @@ func Negotiate(req *aaep.SubscriptionRequest, offer Offer) (Terms, error) {
 	if !isOurMajor(req.AAEPVersion) {
 		return Terms{}, refuseVersion(req.AAEPVersion)
 	}
-	return decideTerms(req.Capabilities, offer)
+	return decideTerms(req.Capabilities, offer, nil)
 }
 
 // sayIn returns one of the SDK's sentences in a language.
@@ -69,13 +69,13 @@ func Renegotiate(now Terms, change aaep.Capabilities, offer Offer) (Terms, error
 	ask := now.Capabilities()
 	// What was honored as none is left out of the answer; it must not become the default here.
 	ask.Languages, ask.SupportedConformanceLevels, ask.CoalesceBoundaries = now.Languages, now.Levels, now.Boundaries
-	return decideTerms(ask.With(change), offer)
+	return decideTerms(ask.With(change), offer, now.Filters.Exclude)
 }
 
 // decideTerms decides each term of a subscription: what was asked for, as far as the offer has it.
 // Where it gives something else, it adds a note. The error is an *aaep.Rejection. offer is what the
-// producer offers.
-func decideTerms(ask aaep.Capabilities, offer Offer) (t Terms, err error) {
+// producer offers, and excluded what the subscription excludes already, which gets no second note.
+func decideTerms(ask aaep.Capabilities, offer Offer, excluded []string) (t Terms, err error) {
 	// Notes for the person are in their own language. What their program got wrong is for its
 	// author, in English.
 	language := phrase.Best(ask.Languages)
@@ -105,7 +105,7 @@ func decideTerms(ask aaep.Capabilities, offer Offer) (t Terms, err error) {
 		note("%s", sayIn(language, phrase.OnlyListen, ""))
 	}
 	t.Boundaries = chooseBoundaries(ask.CoalesceBoundaries, note)
-	t.Filters = chooseFilters(ask.EventFilters, offer.Withhold, note)
+	t.Filters = chooseFilters(ask.EventFilters, offer, excluded, note)
 	if len(offer.Withhold) > 0 {
 		note("%s", sayIn(language, phrase.NotToldOf, strings.Join(offer.Withhold, ", ")))
 	}
@@ -170,34 +170,50 @@ func chooseBoundaries(asked []aaep.Boundary, note func(string, ...any)) []aaep.B
 }
 
 // chooseFilters returns the filters that were asked for, with the defaults in place of what was
-// left out, and without patterns that match no event, each of which gets a note. They exclude what
-// is withheld.
-func chooseFilters(asked *aaep.EventFilters, withhold []string, note func(string, ...any)) Filters {
+// left out. They exclude what is withheld. Each pattern that matches no event of this agent gets a
+// note, unless it is one of excluded. Such a pattern of Include is left out. The default never
+// takes its place, and such a pattern of Exclude stays: either would let through more than was
+// asked for, and a subscriber that compares leaves.
+func chooseFilters(asked *aaep.EventFilters, offer Offer, excluded []string, note func(string, ...any)) Filters {
+	const right = "Write a type such as aaep:agent.tool.invoked, the beginning of some with a * behind it, or *."
 	chosen := Filters{Include: slices.Clone(defaultInclude), Exclude: []string{}}
 	if asked != nil {
 		if asked.Include != nil {
-			chosen.Include = slices.Clone(asked.Include)
+			chosen.Include = slices.DeleteFunc(slices.Clone(asked.Include), func(pattern string) bool {
+				if matchesAny(pattern, offer.Extensions) {
+					return false
+				}
+				note("The filter %q matches no event and was ignored. "+right, pattern)
+				return true
+			})
+			if len(chosen.Include) == 0 && len(asked.Include) > 0 {
+				note("No filter of include is left, so only what is critical is sent. Leave include out to be sent everything.")
+			}
+		}
+		for _, pattern := range asked.Exclude {
+			if !matchesAny(pattern, offer.Extensions) && !slices.Contains(excluded, pattern) {
+				note("The filter %q matches no event and leaves out nothing. "+right, pattern)
+			}
 		}
 		chosen.Exclude = append(chosen.Exclude, asked.Exclude...)
 	}
-	withoutUseless := func(patterns []string, useless func(string) bool) []string {
-		return slices.DeleteFunc(patterns, func(pattern string) bool {
-			if !useless(pattern) {
-				return false
-			}
-			note("The filter %q matches no event and was ignored. Write a type such as aaep:agent.tool.invoked, "+
-				"the beginning of some with a * behind it, or *.", pattern)
-			return true
-		})
-	}
-	chosen.Include = withoutUseless(chosen.Include, isMistakenInclude)
-	chosen.Exclude = withoutUseless(chosen.Exclude, matchesNoType)
-	for _, pattern := range withhold {
+	for _, pattern := range offer.Withhold {
 		if !slices.Contains(chosen.Exclude, pattern) { // a renegotiation begins with what was honored
 			chosen.Exclude = append(chosen.Exclude, pattern)
 		}
 	}
 	return chosen
+}
+
+// matchesAny reports whether a pattern can match a type of event: one of AAEP's own, or one with
+// the prefix of an extension that is offered.
+func matchesAny(pattern string, offered []handshake.Extension) bool {
+	literal, open := strings.CutSuffix(pattern, "*")
+	return MatchesCore(pattern) || slices.ContainsFunc(offered, func(ext handshake.Extension) bool {
+		own := ext.Prefix + ":"
+		return !strings.Contains(literal, "*") && len(pattern) > len(own) && strings.HasPrefix(pattern, own) ||
+			open && strings.HasPrefix(own, literal)
+	})
 }
 
 // isOurMajor reports whether a version that a peer names is a release, three numbers, whose MAJOR

@@ -14,7 +14,7 @@ func full() aaep.Capabilities {
 		MaxEventsPerSecond: 3, PreferredVerbosity: aaep.VerbosityTerse, Languages: []string{"yo-NG", "en"},
 		SupportsConfirmationReply: new(true), SupportsClarificationReply: new(true),
 		CoalesceBoundaries: []aaep.Boundary{aaep.BoundaryParagraph},
-		EventFilters: &aaep.EventFilters{Include: []string{"medai:*"},
+		EventFilters: &aaep.EventFilters{Include: []string{"xb:*"},
 			Exclude: []string{"aaep:agent.tool.*"}},
 		SupportedConformanceLevels: []int64{2, 3}, SupportedExtensions: []string{"https://example.org/b"},
 		CognitiveLoad: aaep.LoadLow, PaceWPM: 120, AcceptSignedManifestsOnly: new(true),
@@ -83,7 +83,7 @@ func TestRenegotiateKeepsNothing(t *testing.T) {
 // HS-025, D-47: filters are one field. A change that names only what to exclude includes the
 // default.
 func TestRenegotiateFilters(t *testing.T) {
-	now := negotiate(t, aaep.Capabilities{EventFilters: &aaep.EventFilters{Include: []string{"medai:*"}}}, generous)
+	now := negotiate(t, aaep.Capabilities{EventFilters: &aaep.EventFilters{Include: []string{"xb:*"}}}, generous)
 	terms := renegotiate(t, now,
 		aaep.Capabilities{EventFilters: &aaep.EventFilters{Exclude: []string{"aaep:agent.tool.*"}}}, generous)
 	want := negotiation.Filters{Include: []string{"aaep:agent.*"}, Exclude: []string{"aaep:agent.tool.*"}}

@@ -13,6 +13,7 @@ package negotiation
 import (
 	"encoding/json"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -123,14 +124,13 @@ func (f Filters) Match(t aaep.Type) bool {
 	return len(f.Include) > 0 && (&aaep.EventFilters{Include: f.Include, Exclude: f.Exclude}).Match(t)
 }
 
-// matchesNoType reports whether a pattern can match no type, for it has no colon, which every type
-// has (§3.2.2), and no *.
-func matchesNoType(pattern string) bool { return !strings.ContainsAny(pattern, ":*") }
+// CoreTypes are all types of AAEP's own (chapter 4), in its order. They are not changed.
+var CoreTypes = []aaep.Type{aaep.TypeSessionStarted, aaep.TypeSessionCompleted, aaep.TypeSessionErrored,
+	aaep.TypeSessionCancelled, aaep.TypeStateChanged, aaep.TypeProgressUpdated, aaep.TypeToolInvoked,
+	aaep.TypeToolCompleted, aaep.TypeOutputStreaming, aaep.TypeAwaitingConfirmation,
+	aaep.TypeAwaitingClarification, aaep.TypeHandoffRequested}
 
-// isMistakenInclude reports whether a pattern of Include is a mistake: it matches no type, has a *
-// that is not at the end, or is agent.* without its aaep:.
-func isMistakenInclude(pattern string) bool {
-	prefix, _ := strings.CutSuffix(pattern, "*")
-	return matchesNoType(pattern) || strings.Contains(prefix, "*") || !strings.Contains(prefix, ":") &&
-		strings.Contains(prefix, ".")
+// MatchesCore reports whether a pattern of filters matches at least one of CoreTypes.
+func MatchesCore(pattern string) bool {
+	return slices.ContainsFunc(CoreTypes, Filters{Include: []string{pattern}}.Match)
 }

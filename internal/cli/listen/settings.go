@@ -170,9 +170,15 @@ func parseSettings(data []byte) (settings []setting, err error) {
 		case slices.ContainsFunc(settings, func(o setting) bool { return o.name == s.name }):
 			return nil, fmt.Errorf("line %d: %s is set twice", n, s.name)
 		case s.value == "":
-			return nil, fmt.Errorf("line %d: %s must be followed by %s", n, s.name, settingMustBe(s.name))
+			return nil, fmt.Errorf("line %d: %s must be followed by %s", n, s.name,
+				strings.TrimPrefix(settingMustBe(s.name), "of "))
 		case !validSetting(s.name, s.value):
 			return nil, fmt.Errorf("line %d: %s must be %s; it is %q", n, s.name, settingMustBe(s.name), s.value)
+		}
+		if s.name == "include" || s.name == "exclude" {
+			if fault := terms.DescribeUnmatched(s.value); fault != "" {
+				return nil, fmt.Errorf("line %d: %s: %s", n, s.name, fault)
+			}
 		}
 		if s.name == "exclude" && silencesStates(s.value) || s.name == "include" && !silencesStates(s.value) {
 			return nil, fmt.Errorf("line %d: %s would leave out all that the agent turns to, for good; say so when you listen, with --%s", n, s.name, s.name)

@@ -6,6 +6,7 @@ package terms
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,6 +22,7 @@ import (
 	"github.com/aaep-go/aaep/handshake/extensions"
 	"github.com/aaep-go/aaep/internal/cli/exits"
 	"github.com/aaep-go/aaep/internal/cli/uilang"
+	"github.com/aaep-go/aaep/internal/negotiation"
 	"github.com/aaep-go/aaep/internal/phrase"
 	"github.com/aaep-go/aaep/subscriber"
 )
@@ -166,12 +168,18 @@ func (a *Flags) ParseCapabilities() (aaep.Capabilities, error) {
 			return wrong(t.Name, word)
 		}
 	}
-	isInvalid := func(pattern string) bool { return !validPattern(pattern) }
-	if i := slices.IndexFunc(a.include, isInvalid); i >= 0 {
-		return wrong("include", a.include[i])
-	}
-	if i := slices.IndexFunc(a.exclude, isInvalid); i >= 0 {
-		return wrong("exclude", a.exclude[i])
+	for _, list := range []struct {
+		flag     string
+		patterns []string
+	}{{"include", a.include}, {"exclude", a.exclude}} {
+		for _, pattern := range list.patterns {
+			if !validPattern(pattern) {
+				return wrong(list.flag, pattern)
+			}
+			if fault := DescribeUnmatched(pattern); fault != "" {
+				return aaep.Capabilities{}, exits.UsageError("--%s: %s.\nSee: aaep listen --help", list.flag, fault)
+			}
+		}
 	}
 	i := slices.IndexFunc(aids, func(d aid) bool { return d.name == a.as })
 	if i < 0 {
@@ -266,6 +274,29 @@ func validPattern(pattern string) bool {
 	return len(pattern) <= 256 && !strings.ContainsAny(literal, "* ") && (typed && prefix != "" || open && !typed)
 }
 
+// DescribeUnmatched returns what is wrong with patterns joined by commas, as --include takes them,
+// or "": one begins as AAEP's own types do and matches none of them. It names those that are
+// similar, else all. What an agent's extensions have is not known here, and left to the agent.
+func DescribeUnmatched(patterns string) string {
+	for pattern := range strings.SplitSeq(patterns, ",") {
+		compact := string(aaep.CompactType(pattern))
+		if !strings.HasPrefix(compact, "aaep:") || negotiation.MatchesCore(compact) {
+			continue
+		}
+		var names []string
+		for _, t := range negotiation.CoreTypes {
+			family := string(t[:strings.LastIndexByte(string(t), '.')+1]) + "*"
+			names = slices.Compact(append(names, family))
+		}
+		for _, t := range negotiation.CoreTypes {
+			names = append(names, string(t))
+		}
+		return fmt.Sprintf("%q matches no event; there is %s", pattern,
+			cmp.Or(exits.SimilarNames(compact, names), orList(names)))
+	}
+	return ""
+}
+
 const maxProfile = 1 << 20
 
 // readProfile reads a capability object, as it stands in a subscription.request, from a file. The
@@ -314,6 +345,11 @@ func parseProfile(data []byte) (c aaep.Capabilities, err error) {
 	if err == nil {
 		c = m.(*aaep.SubscriptionRequest).Capabilities
 		err = extensions.Check(c)
+	}
+	if f := c.EventFilters; err == nil && f != nil {
+		if fault := DescribeUnmatched(strings.Join(slices.Concat(f.Include, f.Exclude), ",")); fault != "" {
+			err = errors.New("event_filters " + fault)
+		}
 	}
 	var invalid *aaep.InvalidError
 	if errors.As(err, &invalid) {

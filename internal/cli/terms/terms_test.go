@@ -105,6 +105,19 @@ func TestAskingRefused(t *testing.T) {
 		{"--as braille --cells 1001", "", `--cells must be a whole number from 1 to 1000; it is "1001".`},
 		{"--include progress", "", `--include ` + types + `"progress".`},
 		{"--exclude aaep:agent.*.changed", "", `--exclude ` + types + `"aaep:agent.*.changed".`},
+		{"--include aaep:agent.sesion.*", "", `--include: "aaep:agent.sesion.*" matches no event; there is aaep:agent.session.*.`},
+		{"--include *,aaep:agent.tool", "",
+			`--include: "aaep:agent.tool" matches no event; there is aaep:agent.tool.* or aaep:agent.tool.invoked or aaep:agent.tool.completed.`},
+		{"--exclude medai:*,aaep:agent.output.streming", "",
+			`--exclude: "aaep:agent.output.streming" matches no event; there is aaep:agent.output.streaming.`},
+		{"--exclude aaep:agent.x", "", `--exclude: "aaep:agent.x" matches no event; there is aaep:agent.session.*, ` +
+			`aaep:agent.state.*, aaep:agent.progress.*, aaep:agent.tool.*, aaep:agent.output.*, aaep:agent.awaiting.*, aaep:agent.handoff.*, ` +
+			`aaep:agent.session.started, aaep:agent.session.completed, aaep:agent.session.errored, aaep:agent.session.cancelled, ` +
+			`aaep:agent.state.changed, aaep:agent.progress.updated, aaep:agent.tool.invoked, aaep:agent.tool.completed, aaep:agent.output.streaming, ` +
+			`aaep:agent.awaiting.confirmation, aaep:agent.awaiting.clarification or aaep:agent.handoff.requested.`},
+		{"", `{"event_filters": {"exclude": ["aaep:agent.sesion.*"]}}`,
+			`the profile mine.json cannot be used: event_filters "aaep:agent.sesion.*" matches no event; there is aaep:agent.session.*`},
+		{"", `{"languages": "en"}`, `the profile mine.json cannot be used: languages must be a list, and not a JSON string`},
 		{"--exclude :x", "", `--exclude ` + types + `":x".`},
 		{"", `{"max_events_per_second": 0}`, `the profile mine.json cannot be used: max_events_per_second must be at least 1`},
 		{"", `{"max_events_per_second": "3"}`,
