@@ -156,6 +156,24 @@ func (f *FirstUse) meetAgent(m *Manifest, key, address string, settled bool, now
 	return looksLike, f.first[m.AgentID], nil
 }
 
+// checkUnsigned is Trust.CheckUnsigned for an address that is canonical, or "".
+func (f *FirstUse) checkUnsigned(address string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	agents, err := f.readFile()
+	if err != nil {
+		return err
+	}
+	for _, a := range slices.Backward(agents) {
+		if a.wasMetAt(address) {
+			return fmt.Errorf("%w: at %s %q is known since %s, and what is there now proves nothing. Either it was started "+
+				"in another way, or somebody else has taken its place. Those who run it know",
+				ErrProvedBefore, credentials.OneLine(address), credentials.OneLine(a.AgentID), a.Since.UTC().Format("2 January 2006"))
+		}
+	}
+	return ErrUnsigned
+}
+
 // checkKeyChange refuses, with a *KeyChangedError, a key that is another one than the agent of m is
 // known by, or, where that agent was never met at address, than any agent that was. It reports
 // whether an agent known from before this file was opened has that key at that address: it is then

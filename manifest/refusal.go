@@ -23,6 +23,9 @@ const (
 	// ErrKeyChanged is an agent that signs with another key than when it was first met. See
 	// KeyChangedError.
 	ErrKeyChanged Refusal = "THE AGENT'S KEY HAS CHANGED"
+	// ErrProvedBefore is an agent without a signed manifest where one with a signed manifest was
+	// met. See Trust.CheckUnsigned.
+	ErrProvedBefore Refusal = "THE AGENT PROVED BEFORE WHO IT IS, AND NOW DOES NOT"
 )
 
 // All others, in the order in which they are looked for (§10.4.2).

@@ -22,6 +22,16 @@ type Trust struct {
 	Address string
 }
 
+// CheckUnsigned returns the error about an agent at t.Address that has no signed manifest:
+// ErrProvedBefore, with the agent's id, where FirstUse has met one with a signed manifest there,
+// else ErrUnsigned. The error may also be that of the file of FirstUse.
+func (t *Trust) CheckUnsigned() error {
+	if t.FirstUse == nil {
+		return ErrUnsigned
+	}
+	return t.FirstUse.checkUnsigned(canonicalAddress(t.Address))
+}
+
 // Verify verifies a signed manifest as Verifier.Verify does, with the keys of Source too where
 // those that are trusted lack its key, at this moment. Ctx bounds fetching them. With FirstUse, a
 // key that is not the one of before is a *KeyChangedError.

@@ -382,3 +382,26 @@ func TestFirstUseAddress(t *testing.T) {
 	meet("other", mallory, "https://bank.example", false, false, "")
 	meet("bank", bank, "https://bank.example", false, false, "bank")
 }
+
+// An agent that proves nothing, where one that proved who it is was met, is told as that.
+func TestCheckUnsigned(t *testing.T) {
+	f, err := OpenFirstUse(filepath.Join(t.TempDir(), "met.json"))
+	check(t, err)
+	trust := Trust{Address: "https://bank.example/", FirstUse: f}
+	for _, want := range []error{ErrUnsigned, ErrProvedBefore} {
+		if err := trust.CheckUnsigned(); !errors.Is(err, want) {
+			t.Errorf("%v, want %v", err, want)
+		}
+		_, _, err := f.meetAgent(&Manifest{AgentID: "bank"}, "k", canonicalAddress("https://BANK.example"), false, now)
+		check(t, err)
+	}
+	if err := trust.CheckUnsigned(); !strings.Contains(err.Error(), `"bank" is known since`) {
+		t.Error(err)
+	}
+	for name, other := range map[string]Trust{"elsewhere": {Address: "https://other.example", FirstUse: f}, "no address": {FirstUse: f},
+		"no file": {Address: "https://bank.example"}} {
+		if err := other.CheckUnsigned(); !errors.Is(err, ErrUnsigned) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

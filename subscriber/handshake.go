@@ -9,6 +9,7 @@ import (
 
 	"github.com/aaep-go/aaep"
 	"github.com/aaep-go/aaep/internal/credentials"
+	"github.com/aaep-go/aaep/manifest"
 	"github.com/aaep-go/aaep/transports"
 )
 
@@ -179,6 +180,11 @@ func (s *Subscription) requestTerms(ctx context.Context, conn transports.Conn,
 	case *aaep.SubscriptionAccepted:
 		return m, checkAccepted(req, m)
 	case *aaep.SubscriptionRejected:
+		if m.ReasonCode == aaep.ManifestSignatureRequired && s.cfg.Trust != nil {
+			if err := s.unsignedError(); errors.Is(err, manifest.ErrProvedBefore) {
+				return nil, err
+			}
+		}
 		return nil, rejectionOf(m)
 	}
 	return nil, &aaep.Rejection{Code: aaep.ReasonUnknown,

@@ -51,7 +51,7 @@ func (s *Subscription) verifyAgent(ctx context.Context, accepted *aaep.Subscript
 		if !demanded && previous == nil {
 			return nil, nil
 		}
-		return nil, notVerified("The agent has no signed manifest.", manifest.ErrUnsigned)
+		return nil, s.unsignedError()
 	}
 	var m *manifest.Manifest
 	var id *manifest.Identity
@@ -69,6 +69,16 @@ func (s *Subscription) verifyAgent(ctx context.Context, accepted *aaep.Subscript
 			manifest.ErrAgent)
 	}
 	return &Verified{m, id}, nil
+}
+
+// unsignedError returns the rejection of an agent that proves nothing, which says so where it
+// proved before who it is. Config.Trust is set.
+func (s *Subscription) unsignedError() error {
+	err := s.callShielded("Config.Trust", s.cfg.Trust.CheckUnsigned)
+	if err == manifest.ErrUnsigned {
+		return notVerified("The agent has no signed manifest.", err)
+	}
+	return notVerified("The agent is not verified: "+err.Error()+".", err)
 }
 
 // notVerified returns the rejection of an agent that has not proved who it is.

@@ -131,8 +131,10 @@ func explainRefusal(address string, err error, languages []string) error {
 	case errors.Is(err, manifest.ErrKeyChanged), errors.Is(err, manifest.ErrUnknownKey):
 		return exits.With(exits.Failed, fmt.Errorf("the agent at %s cannot be followed: %s%s", address,
 			words.Sentence(exits.PlainError(err)), HowToAccept(err)))
+	case errors.Is(err, manifest.ErrProvedBefore):
+		return exits.With(exits.Failed, fmt.Errorf("the agent at %s cannot be followed: %s.\nAsk them, and not by way of this agent, to start it with --sign again", address, words.Sentence(exits.PlainError(err))))
 	case errors.As(err, &refused) && refused.Code == aaep.ManifestSignatureRequired && refused.Remote:
-		return exits.With(exits.Failed, fmt.Errorf("the agent at %s cannot be followed: it does not prove who it is, for it was not started with --sign.\nWithout --trust it is followed all the same, unverified", address))
+		return exits.With(exits.Failed, fmt.Errorf("the agent at %s cannot be followed: it does not prove who it is, as one does that is started with --sign.\nWithout --trust and --trust-first-use it is followed all the same, unverified", address))
 	case errors.Is(err, aaep.AuthenticationRequired):
 		return exits.With(exits.Failed, fmt.Errorf("the agent at %s cannot be followed: %s\nShow those that it knows: a token with --token-file, or a certificate with --cert and --key", address, words.Sentence(exits.PlainError(err))))
 	case errors.Is(err, aaep.CapabilitiesIncompatible):
