@@ -385,7 +385,7 @@ func (a *Announcer) Next(now time.Time) (Do, time.Time) {
 	a.handleTime(now)
 	wake := a.nextWake(now)
 	if a.saying != nil {
-		if a.mustEnd() && !a.mustCut {
+		if a.mustEnd(now) && !a.mustCut {
 			a.mustCut = true
 			return Do{Cancel: true}, wake
 		}
@@ -453,6 +453,9 @@ func (a *Announcer) beginSentence(now time.Time, it *item) *Utterance {
 		(len(a.sources) < 2 || s.speaker == q.source) {
 		a.speaker = q.source // whose agent it names
 	}
+	if q := a.sending; q != nil && it.outcome && it.source == q.source && showsAnswer(q.event, it.event) {
+		q.outcomeTold = true
+	}
 	it.receipt.Outcome = Speaking
 	a.saying, a.latest = &part{item: it, u: u, words: spoken.Words(u.Text), began: now}, it
 	return &u
@@ -490,27 +493,50 @@ func Speaker(name string) string {
 // mustEnd reports whether what is being said has to make room: it was cancelled or put off,
 // something urgent waits, or the person asked for something, types, or wants quiet. What is
 // critical ends only in the first way. Next calls it while something is being said.
-func (a *Announcer) mustEnd() bool {
+func (a *Announcer) mustEnd(now time.Time) bool {
 	s := a.saying
+	mayFollow := func(it *item) bool { return !a.followsAnswer(now, it) }
 	switch {
 	case s.cancelled || s.postponed || s.critical:
 		return s.cancelled || s.postponed
 	case slices.Contains(a.urgent, s.item): // chooseNext would take it again at once, also while they type
 		return false
-	case len(a.urgent) > 0:
+	case slices.ContainsFunc(a.urgent, mayFollow):
 		return true
 	case slices.Contains(a.asked, s.item):
 		return false
 	}
 	outcome := s.outcome || s.prefaces != nil && s.prefaces.outcome
-	return len(a.asked) > 0 || a.isTyping || a.wantsQuiet && !outcome && !s.fromWalk
+	return slices.ContainsFunc(a.asked, mayFollow) || a.isTyping || a.wantsQuiet && !outcome && !s.fromWalk
 }
 
+// answerLeaves is how long what other agents have to tell, and the next question, wait at most for
+// what becomes of an answer: a link has as long to take one.
+const answerLeaves = 10 * time.Second
+
 // followsAnswer reports whether an announcement waits for what becomes of the person's answer: an
-// agent may tell what comes of it before it is known that it was sent, and that would cut it.
+// agent may tell what comes of it before it is known that it was sent, and that would cut it. What
+// other agents tell waits longer, or the next words after a no could be another agent's yes; but
+// what is critical by itself does not wait.
 func (a *Announcer) followsAnswer(now time.Time, it *item) bool {
 	q := a.sending
-	return q != nil && it.session == q.sessionKey() && now.Sub(q.sendingSince) < hearing.SentFirst
+	if q == nil || it.next > 0 || it.wanted || a.saying != nil && a.saying.item == it {
+		return false
+	}
+	elapsed := now.Sub(q.sendingSince)
+	if it.session == q.sessionKey() {
+		return elapsed < hearing.SentFirst
+	}
+	return elapsed < answerLeaves && !q.outcomeTold && isBehindAnswer(q, it)
+}
+
+// isBehindAnswer reports whether an announcement belongs behind the words that say what became of
+// the answer to q: it asks something or says what comes of that, or another agent tells it.
+func isBehindAnswer(q *openQuestion, it *item) bool {
+	isNextQuestion := it.kind == Question && it.event != q.event ||
+		it.critical && it.names != nil && it.names != q && !it.warns
+	isOfOtherAgent := it.source != "" && it.source != q.source && (!it.critical || it.outcome)
+	return isNextQuestion || isOfOtherAgent || it.outcome && it.session == q.sessionKey()
 }
 
 // chooseNext returns the announcement that is said next, or nil, and leaves it in its queue: of an
@@ -529,9 +555,10 @@ func (a *Announcer) chooseNext(now time.Time) *item {
 // types or wants quiet, the rest waits, but for outcomes and what a walk reads. It takes nothing
 // out; prefaces are for its caller.
 func (a *Announcer) chooseWaiting(now time.Time) *item {
-	for _, q := range []*[]*item{&a.urgent, &a.asked} {
-		if len(*q) > 0 {
-			return (*q)[0]
+	for _, queue := range [][]*item{a.urgent, a.asked} {
+		i := slices.IndexFunc(queue, func(it *item) bool { return !a.followsAnswer(now, it) })
+		if i >= 0 {
+			return queue[i]
 		}
 	}
 	if a.isTyping || a.isScanning(now) {
@@ -555,7 +582,8 @@ func (a *Announcer) chooseWaiting(now time.Time) *item {
 	}
 	var first *item
 	for session, it := range a.soFar {
-		if q != nil && isOfOther(q, it) && !q.heardAt.IsZero() && q.timeLeft(now) > 0 { // it can wait for an answer
+		canWait := q != nil && isOfOther(q, it) && !q.heardAt.IsZero() && q.timeLeft(now) > 0
+		if canWait || a.followsAnswer(now, it) {
 			continue
 		}
 		if !now.Before(a.progressFrom(session)) && (first == nil || it.arrived.Before(first.arrived)) {

@@ -74,10 +74,12 @@ type openQuestion struct {
 	warnedHere bool
 
 	// Answers. One that was given is under way since sendingSince, zero for none, and was sent at
-	// answeredAt; sent is the newest. mayHaveArrived says that one may have that could not be sent.
+	// answeredAt; sent is the newest. mayHaveArrived says that one may have that could not be sent,
+	// and outcomeTold that what came of one was told before it was known that it was sent.
 	sendingSince   time.Time
 	sent           *Reply
 	mayHaveArrived bool
+	outcomeTold    bool
 	answeredAt     time.Time
 
 	// Answers that count when they come again: one that may mean two choices, after ambiguityItem,

@@ -85,7 +85,7 @@ func TestOutOfReachAfterAnAnswer(t *testing.T) {
 	r.passTime(10 * time.Millisecond)
 	r.a.Answered(r.now, reply, nil)
 	r.passTime(14 * time.Second)
-	r.wantSince("Blue: Answer sent: reject.", "Red: The connection to the agent is interrupted.",
+	r.wantSince("Blue: Answer sent: reject.", "Blue: Not done.", "Red: The connection to the agent is interrupted.",
 		"What it does now is told when it is back.", "Red: Decide: Pay for Red.")
 }
 

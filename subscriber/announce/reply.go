@@ -145,7 +145,7 @@ func (a *Announcer) takeAnswer(now, began, typed time.Time, q *openQuestion, tex
 	case !a.mayAnswerNow(now, began, typed, q, r, text):
 		return nil
 	}
-	q.sendingSince, q.sent, a.answerTaken, a.sending = now, r, now, q
+	q.sendingSince, q.sent, a.answerTaken, a.sending, q.outcomeTold = now, r, now, q, false
 	return r
 }
 
@@ -427,8 +427,9 @@ func (a *Announcer) repeatSilenced(now time.Time) {
 
 // Answered takes the result of sending a Reply, of this Announcer or of another one of the same
 // person: nil or the error, once for each Reply. It announces, with the agent's name, what became
-// of the answer. nil and closes.ErrLate settle the question; after any other error it stays open,
-// to be answered again, or is said to be gone where it closed meanwhile.
+// of the answer; of one that was sent, nothing where what came of it was told before. nil and
+// closes.ErrLate settle the question; after any other error it stays open, to be answered again, or
+// is said to be gone where it closed meanwhile.
 func (a *Announcer) Answered(now time.Time, r *Reply, err error) {
 	q := r.asked
 	if r.by != a {
@@ -468,7 +469,9 @@ func (a *Announcer) Answered(now time.Time, r *Reply, err error) {
 		a.questions.answered = slices.DeleteFunc(a.questions.answered,
 			func(sent *openQuestion) bool { return sent == q })
 	}
-	a.addNotice(now, a.withSpeaker(q.source, w), true, nil) // before the next is put
+	if isKnown := err == nil && q.outcomeTold; !isKnown {
+		a.addBeforeRest(q, a.addNotice(now, a.withSpeaker(q.source, w), true, nil)) // before the next is put
+	}
 	if !isOpen || !settles {
 		a.tellHowToAnswer(q.source)
 		a.putReachable(now)
@@ -479,6 +482,19 @@ func (a *Announcer) Answered(now time.Time, r *Reply, err error) {
 	}
 	a.closeQuestion(now, q)
 	a.withdrawn = nil // they were told what became of their answer
+}
+
+// addBeforeRest moves a notice of what became of the answer to q, which is queued and critical,
+// ahead of what belongs behind that and has not begun. Answered calls it.
+func (a *Announcer) addBeforeRest(q *openQuestion, notice *item) {
+	from := slices.Index(a.urgent, notice)
+	to := slices.IndexFunc(a.urgent, func(it *item) bool {
+		isSaid := a.saying != nil && a.saying.item == it && !it.postponed
+		return it.next == 0 && !isSaid && isBehindAnswer(q, it)
+	})
+	if to >= 0 && to < from {
+		a.urgent = slices.Insert(slices.Delete(a.urgent, from, from+1), to, notice)
+	}
 }
 
 // goneWords says of a question that it is gone, and that it is not known what became of the

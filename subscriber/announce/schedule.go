@@ -325,6 +325,7 @@ func (a *Announcer) nextWake(now time.Time) (wake time.Time) {
 	wakeAt(a.pressedAt.Add(answerPause))
 	if a.sending != nil {
 		wakeAt(a.sending.sendingSince.Add(hearing.SentFirst))
+		wakeAt(a.sending.sendingSince.Add(answerLeaves))
 	}
 	for _, q := range a.heldUpQuestions() {
 		wakeAt(now.Add(q.timeLeft(now)))

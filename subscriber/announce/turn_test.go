@@ -183,7 +183,7 @@ func TestSentComesBeforeTheNext(t *testing.T) {
 	r.passTime(3 * time.Second)
 	r.a.Tell(r.now, "By the way.", true) // nothing else begins a question anew
 	r.passTime(4 * time.Second)
-	r.wantHeard("30.0 Question: Is it windy? /", "31.0 Answer sent.", "32.0 Question: Is it windy?", "34.0 You have about 9 minutes to answer.", "37.5 By the way.")
+	r.wantHeard("31.0 Question: Is it windy? /", "31.0 Answer sent.", "32.0 Question: Is it windy?", "34.0 You have about 9 minutes to answer.", "37.5 By the way.")
 }
 
 // It begins anew also where the voice says of the sentence that it had to end that it cannot be
