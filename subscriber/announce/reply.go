@@ -145,8 +145,23 @@ func (a *Announcer) takeAnswer(now, began, typed time.Time, q *openQuestion, tex
 	case !a.mayAnswerNow(now, began, typed, q, r, text):
 		return nil
 	}
+	a.dropRefusals(now)
 	q.sendingSince, q.sent, a.answerTaken, a.sending, q.outcomeTold = now, r, now, q, false
 	return r
+}
+
+// dropRefusals drops what waits of why earlier answers did not count. takeAnswer calls it for one
+// that does: after it, they would sound as if it did not.
+func (a *Announcer) dropRefusals(now time.Time) {
+	for _, queue := range []*[]*item{&a.urgent, &a.asked} {
+		*queue = slices.DeleteFunc(*queue, func(it *item) bool {
+			isStale := it.refuses && a.isUntold(it)
+			if isStale {
+				a.endItem(it, now, Expired)
+			}
+			return isStale
+		})
+	}
 }
 
 // mayAnswerNow reports whether the answer r to q, typed as text, counts as given by a person who
@@ -254,7 +269,9 @@ func (a *Announcer) noteAsking(now time.Time) {
 func (a *Announcer) refuseAnswer(now time.Time, q *openQuestion, why Words) *item {
 	why = a.withSpeaker(q.source, why)
 	a.refused = why.String()
-	return a.addRequested(now, why)
+	it := a.addRequested(now, why)
+	it.refuses = true
+	return it
 }
 
 // Refused returns why the newest answer does not count, as the person is told, and forgets it.
@@ -357,7 +374,7 @@ func (a *Announcer) explainAtOnce(now time.Time, q *openQuestion, w Words, anoth
 		if i < 0 {
 			continue
 		}
-		it, asking := &item{kind: Notice, names: another, sentences: a.splitWords(w, false), arrived: now}, (*queue)[i]
+		it, asking := &item{kind: Notice, names: another, refuses: true, sentences: a.splitWords(w, false), arrived: now}, (*queue)[i]
 		isWaiting := i > 0 && (*queue)[i-1].kind == Notice && slices.Equal((*queue)[i-1].sentences, it.sentences)
 		if isWaiting || !asking.noteExplained(it.sentences) {
 			return true
@@ -367,7 +384,8 @@ func (a *Announcer) explainAtOnce(now time.Time, q *openQuestion, w Words, anoth
 		*queue = slices.Insert(*queue, i, it)
 		return true
 	}
-	a.addRequested(now, w).names = another
+	it := a.addRequested(now, w)
+	it.names, it.refuses = another, true
 	return false
 }
 

@@ -64,3 +64,22 @@ func TestOtherAgentsWaitNoLonger(t *testing.T) {
 		t.Errorf("heard %q", r.heard)
 	}
 }
+
+// Why an earlier answer did not count is not told after a later one that does.
+func TestNoRefusalAfterAnAnswerThatCounts(t *testing.T) {
+	r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
+	r.askBriefly("Bob", "sess_Bob", "Pay Bob")
+	r.passTime(1500 * time.Millisecond)
+	if r.a.Answer(r.now, r.now, "y") != nil {
+		t.Fatal("a yes counts before all was heard")
+	}
+	reply := r.a.Answer(r.now, r.now, "n")
+	if reply == nil {
+		t.Fatal("the no does not count")
+	}
+	r.a.Answered(r.now, reply, nil)
+	r.passTime(10 * time.Second)
+	if heard := strings.Join(r.heard, "|"); strings.Contains(heard, "may not have heard") || !strings.Contains(heard, "Answer sent: reject.") {
+		t.Errorf("heard %s", heard)
+	}
+}
