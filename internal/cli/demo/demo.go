@@ -46,14 +46,16 @@ func Command() *cobra.Command {
 		Short: "See the whole story: an agent speaks, four listeners follow it, one of them decides",
 		Long: `demo runs a small retirement planner and four listeners, over real connections on this machine: somebody with a
 screen reader, who can answer; somebody who reads Spanish on a braille display and goes along; a band on the wrist;
-and a log. Each gets its own stream. You answer for the first. No real money moves.`,
+and a log. Each gets its own stream. You answer for the first, at a terminal; where there is none, answer beforehand with --answer accept or
+--answer reject, or nobody answers. No real money moves.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			untyped := false
 			in, isFile := cmd.InOrStdin().(*os.File)
 			switch answer {
 			case "":
 				if !isFile || !term.IsTerminal(int(in.Fd())) {
-					answer = "timeout" // no person is there to decide, and no code decides for them
+					answer, untyped = "timeout", true // no person is there to decide, and no code decides for them
 				}
 			case "accept", "reject", "timeout":
 			default:
@@ -63,7 +65,7 @@ and a log. Each gets its own stream. You answer for the first. No real money mov
 			ctx, stop := exits.WithInterrupt(cmd.Context())
 			defer stop()
 			d := &demo{Printer: lineio.Printer{Out: cmd.OutOrStdout(), Gone: stop}, answer: answer,
-				timeout: planner.TimeToDecide}
+				untyped: untyped, timeout: planner.TimeToDecide}
 			if answer == "timeout" {
 				d.timeout = 5 * time.Second
 			}
@@ -85,13 +87,14 @@ and a log. Each gets its own stream. You answer for the first. No real money mov
 			return exits.With(exits.Failed, fmt.Errorf("the demo failed: %s", exits.PlainError(err)))
 		},
 	}
-	cmd.Flags().StringVar(&answer, "answer", "", "answer beforehand: accept, reject or timeout")
+	cmd.Flags().StringVar(&answer, "answer", "", "answer beforehand, as where you cannot type: accept, reject or timeout")
 	return cmd
 }
 
 type demo struct {
 	lineio.Printer
 	answer  string
+	untyped bool // no terminal is there to type at, and no answer was said beforehand
 	timeout time.Duration
 	keys    *terminal.Terminal // of the person who decides, if that was not said beforehand
 }
@@ -115,6 +118,9 @@ func (d *demo) runDemo(ctx context.Context) error {
 
 	url := "http://" + ln.Addr().String()
 	d.PrintLabelled("", "A retirement planner is at work. Four follow it, each in their own way.")
+	if d.untyped {
+		d.PrintLabelled("", "This is no terminal, so nothing can be typed here and nobody will answer. To answer, start it with --answer accept or --answer reject.")
+	}
 	readsOnly := aaep.Capabilities{SupportsConfirmationReply: new(false), SupportsClarificationReply: new(false)}
 	listens := subscriber.ScreenReader("en-US")
 	delete(listens.Extensions, extensions.TimingVocabulary.Prefix) // a demonstration that is not answered is over sooner

@@ -8,6 +8,8 @@ import (
 	"io"
 	"io/fs"
 	"net"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -63,7 +65,11 @@ func PlainError(err error) string {
 
 // faultOf returns the words that say why a file or folder cannot be used.
 func faultOf(file *fs.PathError) string {
+	folder := filepath.Dir(file.Path)
+	_, folderErr := os.Stat(folder)
 	switch {
+	case errors.Is(file, fs.ErrNotExist) && errors.Is(folderErr, fs.ErrNotExist):
+		return "there is no folder " + folder
 	case errors.Is(file, fs.ErrNotExist):
 		return "there is no file " + file.Path
 	case errors.Is(file, fs.ErrPermission):

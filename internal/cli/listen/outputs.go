@@ -123,6 +123,16 @@ func OutputNames() []string {
 	return append(names, onPage)
 }
 
+// wordOutputs returns the names of the outputs beside the terminal that tell words.
+func wordOutputs() (names []string) {
+	for _, k := range outputKinds {
+		if k.words {
+			names = append(names, k.name)
+		}
+	}
+	return names
+}
+
 // outputs tell a person what the terminal would print, and more than that keep what they heard.
 type outputs struct {
 	plain    bool // the terminal tells it too

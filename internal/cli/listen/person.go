@@ -80,6 +80,7 @@ func (p *PersonFlags) Check() error {
 // says which flag or line of the settings is wrong. It is called once, after the flags are read.
 func (p *PersonFlags) Capabilities() (none aaep.Capabilities, _ error) {
 	chosen, untilDone := p.HasOutputs(), p.untilDone
+	given := slices.DeleteFunc([]string{"content", "sounds", "volume"}, func(flag string) bool { return !p.cmd.Flags().Changed(flag) })
 	if err := applySettings(p.cmd, p.settings); err != nil {
 		return none, err
 	}
@@ -97,6 +98,16 @@ func (p *PersonFlags) Capabilities() (none aaep.Capabilities, _ error) {
 	}
 	if untilDone && !p.HasOutputs() {
 		return none, p.misuse("--quiet-until-done is for what is told over --output, such as: --output speech")
+	}
+	// The settings may have them for outputs that are not used today; the command line may not.
+	for _, flag := range given {
+		using := []string{"sound"}
+		if flag == "content" {
+			using = wordOutputs()
+		}
+		if !slices.ContainsFunc(p.outs, func(out string) bool { return slices.Contains(using, out) }) {
+			return none, p.misuse("--%s is for what is told over --output, such as: --output %s", flag, using[0])
+		}
 	}
 	if _, err := announce.ParseContent(p.content, announce.Content{}); p.content != "" && err != nil {
 		return none, p.misuse("--content: %s.", strings.TrimPrefix(err.Error(), "announce: "))

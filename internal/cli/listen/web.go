@@ -1,6 +1,7 @@
 package listen
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,7 +24,13 @@ const onPage = "web"
 // asks for is set there, and it says where the agent is not there (yet). Nothing subscribes before
 // it does, for an agent may wait for its first listener.
 func (o *flags) onPage(cmd *cobra.Command, urls []string) error {
-	switch name := o.ask.GivenFlag(); {
+	name := o.ask.GivenFlag()
+	for _, flag := range []string{"quiet-until-done", "content", "sounds", "volume"} {
+		if cmd.Flags().Changed(flag) {
+			name = cmp.Or(name, flag)
+		}
+	}
+	switch {
 	case len(urls) == 0:
 		return exits.UsageError("--output %s needs the address of an agent. To start one with a page: aaep run --web -- COMMAND", onPage)
 	case len(urls) > 1:
