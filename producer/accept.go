@@ -10,7 +10,7 @@ import (
 )
 
 // Serve accepts subscribers from l until ctx is done, l is closed or the Producer is shut down, and
-// closes l. The error is that of ctx where it is done, be it that a shutdown follows or came first;
+// closes l. While Shutdown waits for subscribers it accepts, for requests are answered then too. The error is that of ctx where it is done, be it that a shutdown follows or came first;
 // else ErrClosed after a shutdown or where l was closed, and else what l says. It may be called for
 // several listeners at once.
 func (p *Producer) Serve(ctx context.Context, l transports.Listener) error {
@@ -24,7 +24,7 @@ func (p *Producer) Serve(ctx context.Context, l transports.Listener) error {
 	endError := func() error { return cmp.Or(callerCtx.Err(), ErrClosed) }
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(p.serving, cancel)()
+	defer context.AfterFunc(p.waiting, cancel)()
 	stop := func() { _ = p.shield.Call("Listener.Close", l.Close) }
 	defer context.AfterFunc(ctx, stop)()
 	defer stop()
@@ -38,7 +38,7 @@ func (p *Producer) Serve(ctx context.Context, l transports.Listener) error {
 		default:
 			return err
 		}
-		if done, open := p.startServing(conn); !open {
+		if done, open := p.startServing(conn); !open && ctx.Err() != nil {
 			<-done
 			return endError()
 		}

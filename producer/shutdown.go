@@ -46,8 +46,12 @@ func newClosing() *closing {
 
 // Shutdown ends every session as cancelled by the system, or as Session.Failing said, lets each
 // subscriber have what it is owed at its own rate, closes the subscriptions and waits for all that.
-// Open questions are withdrawn: nothing runs because of a shutdown. A peer that asks for a
-// subscription meanwhile is told that it is too late.
+// Open questions are withdrawn: nothing runs because of a shutdown.
+//
+// A subscriber whose event stream is cut, as over SSE, and that is owed something is waited for as
+// long as Config.Grace lasts for it since the cut; one whose link is the subscription, as over
+// WebSocket, is not. It may also subscribe anew under its id and go on after an event that it has
+// had. Any other peer that asks for a subscription meanwhile is told that it is too late.
 //
 // At a low rate that may take minutes, and longer for a subscriber that went on from long ago. When
 // ctx is done Shutdown waits no longer: a subscriber that is behind is told that it was not told

@@ -135,20 +135,23 @@ func TestShutdownTwice(t *testing.T) {
 	}
 }
 
-// INV-53: a subscriber that may be on the way to what it is owed is waited for, but not one that
-// has been without a stream for longer than that takes.
+// INV-53: a subscriber without a stream that is owed something is waited for as long as Config.Grace
+// lasts for it. One that has had everything may have lost the last of it in the cut, and is waited
+// for a moment after that.
 func TestShutdownWithoutAStream(t *testing.T) {
 	for name, tc := range map[string]struct {
-		opened     bool
-		apart      time.Duration // before the shutdown
-		back, want time.Duration // into the shutdown; zero is never
+		opened, owed bool
+		apart        time.Duration // before the shutdown
+		back, want   time.Duration // into the shutdown; zero is never
 	}{
-		"not opened yet":                 {false, 500 * time.Millisecond, 0, 1500 * time.Millisecond},
-		"not opened for long":            {false, 5 * time.Second, 0, 0},
-		"just lost":                      {true, 0, 0, 2 * time.Second},
-		"lost, and on its way":           {true, time.Second, 900 * time.Millisecond, 900 * time.Millisecond},
-		"lost a while ago":               {true, 3 * time.Second, 0, 0},
-		"not opened yet, and on its way": {false, time.Second, 500 * time.Millisecond, 500 * time.Millisecond},
+		"not opened yet":                 {false, true, 500 * time.Millisecond, 0, 9500 * time.Millisecond},
+		"not opened for long":            {false, true, 12 * time.Second, 0, 0},
+		"just lost":                      {true, true, 0, 0, 10 * time.Second},
+		"lost, and on its way":           {true, true, 3 * time.Second, 6 * time.Second, 6 * time.Second},
+		"lost a while ago":               {true, true, 9 * time.Second, 0, time.Second},
+		"not opened yet, and on its way": {false, true, time.Second, 500 * time.Millisecond, 500 * time.Millisecond},
+		"just lost, and owed nothing":    {true, false, time.Second, 0, time.Second},
+		"lost, and owed nothing":         {true, false, 3 * time.Second, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, st *stage) {
@@ -159,7 +162,9 @@ func TestShutdownWithoutAStream(t *testing.T) {
 					stream.breakStream()
 				}
 				time.Sleep(tc.apart)
-				st.startSession("Talking.")
+				if tc.owed {
+					st.startSession("Talking.")
+				}
 				back := make(chan *eventStream, 1)
 				if tc.back > 0 {
 					time.AfterFunc(tc.back, func() { back <- open("") })
@@ -175,6 +180,84 @@ func TestShutdownWithoutAStream(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A caller of Shutdown that waits no longer ends the wait for a subscriber that is away, too.
+func TestShutdownWaitsNoLongerForWhoIsAway(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		l, open := st.listenResumable(allEvents())
+		stream := open("")
+		st.startSession("Talking.")
+		synctest.Wait()
+		stream.breakStream()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		began := time.Now()
+		err := st.p.Shutdown(ctx)
+		if took := time.Since(began); !errors.Is(err, context.DeadlineExceeded) || took > 1100*time.Millisecond {
+			t.Errorf("Shutdown = %v after %v", err, took)
+		}
+		<-l.served
+	})
+}
+
+// INV-53: a subscriber that is waited for may also come back with a new subscription, where that
+// goes on after an event that it has had. Another one is told that it is too late.
+func TestShutdownLetsWhoIsAwaitedSubscribeAnew(t *testing.T) {
+	bubble(t, func(t *testing.T, st *stage) {
+		_, open := st.listenResumable(allEvents())
+		stream := open("")
+		st.startSession("Talking.")
+		synctest.Wait()
+		last := stream.events()[0].EventID
+		stream.breakStream()
+		began := time.Now()
+		ended := callLater(func() (any, error) { return nil, st.p.Shutdown(t.Context()) })
+		time.Sleep(3 * time.Second)
+		for name, data := range map[string][]byte{
+			"another's place": mustEncode(t, &aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: "other",
+				Capabilities: resumeAfter(allEvents(), last)}),
+			"no place": mustEncode(t, &aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: "raw",
+				Capabilities: allEvents()}),
+		} {
+			late := st.connect()
+			late.startReading()
+			late.sendRaw(string(data))
+			<-late.served
+			no, refused := late.lastMessage().(*aaep.SubscriptionRejected)
+			if !refused || no.ReasonCode != aaep.TransportUnavailable || no.RetryAfterSeconds != nil {
+				t.Errorf("%s: the answer is %+v", name, late.lastMessage())
+			}
+		}
+		anew := st.connect()
+		anew.startReading()
+		anew.send(&aaep.SubscriptionRequest{AAEPVersion: aaep.Version, SubscriberID: "raw",
+			Capabilities: resumeAfter(allEvents(), last)})
+		<-anew.served
+		synctest.Wait()
+		if acc, ok := anew.arrivals()[0].msg.(*aaep.SubscriptionAccepted); !ok || honoredPlace(t, acc) != last {
+			t.Errorf("the answer is %+v", anew.arrivals()[0].msg)
+		}
+		if got := payloadsOf[*aaep.SessionCancelled](anew.events()); len(got) != 1 {
+			t.Errorf("it heard %s", storyOf(anew.events()))
+		}
+		if bye, ok := anew.lastMessage().(*aaep.SubscriptionClose); !ok || bye.ReasonCode != aaep.ProducerShutdown {
+			t.Errorf("the last message is %+v", anew.lastMessage())
+		}
+		if r := <-ended; r.err != nil || r.at.Sub(began) != 10*time.Second {
+			t.Errorf("Shutdown = %v after %v", r.err, r.at.Sub(began))
+		}
+	})
+}
+
+// mustEncode returns a message encoded.
+func mustEncode(t *testing.T, m aaep.Message) []byte {
+	t.Helper()
+	data, err := aaep.Encode(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
 }
 
 // A link whose handshake is under way does not hold a shutdown up (HS-078), whether its peer sends

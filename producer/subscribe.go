@@ -132,10 +132,10 @@ func (sub *subscription) closeAnnounced(why *aaep.Rejection) {
 // Config.Admit. It fills in who the subscriber is and its rights. It returns the terms, or an
 // *aaep.Rejection to send, or an *aaep.InvalidError where data is no subscription request.
 func (p *Producer) negotiateRequest(sub *subscription, data []byte) (*negotiation.Terms, error) {
-	if p.isClosed() { // registerSubscription looks again, with the lock held
-		return nil, tooLateRejection()
-	}
 	if err := p.checkRequestRate(sub.Link.Principal); err != nil { // first of all, for a flood must cost little
+		if p.isClosed() {
+			err = tooLateRejection()
+		}
 		return nil, err
 	}
 	m, err := aaep.Decode(data)
@@ -148,6 +148,9 @@ func (p *Producer) negotiateRequest(sub *subscription, data []byte) (*negotiatio
 			Problem: "The first message must be subscription.request."}}}
 	}
 	sub.subscriberID = req.SubscriberID
+	if p.isClosed() && !p.isAwaited(sub) { // tryRegister looks again, with the lock held
+		return nil, tooLateRejection()
+	}
 	terms, err := negotiation.Negotiate(req, p.offer)
 	if err == nil {
 		err = checkCapabilitySize(req.Capabilities)
@@ -255,6 +258,16 @@ func (p *Producer) firstMessage(link *delivery.Link) ([]byte, error) {
 	return link.Receive(ctx)
 }
 
+// isAwaited reports whether Shutdown waits for the stream of a subscription that the subscriber of
+// sub had before the shutdown: with that id, and under the same principal. Any goroutine may call
+// it, also with p.mu held.
+func (p *Producer) isAwaited(sub *subscription) bool {
+	return slices.ContainsFunc(*p.audience.Load(), func(away *subscription) bool {
+		return !away.isLate && away.subscriberID == sub.subscriberID && away.Link.Principal == sub.Link.Principal &&
+			!away.IsConnected()
+	})
+}
+
 // tooLateRejection returns the refusal of a request that arrives during a shutdown, an
 // *aaep.Rejection.
 func tooLateRejection() error {
@@ -351,6 +364,9 @@ func (p *Producer) registerSubscription(sub *subscription) error {
 		}
 		p.log.Wait(awaited)
 	}
+	if p.aborted.Err() != nil { // Shutdown may have aborted its audience just before
+		sub.Abort()
+	}
 	p.delivery.Moved.Broadcast()
 	after, _, _ := p.delivery.Locate(sub.terms.Load().ResumeAfter)
 	if after > 0 && !sub.Resumes() { // it missed what came after that event
@@ -373,17 +389,20 @@ func (p *Producer) tryRegister(sub *subscription, must bool) (awaited uint64, er
 	defer p.board.HoldRecipients()()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if err = p.checkRoom(sub.Link.Principal); p.closed {
-		err = tooLateRejection()
+	if sub.isLate = p.closed; p.closed && (!p.isAwaited(sub) || p.aborted.Err() != nil) {
+		return 0, tooLateRejection()
 	}
-	if err != nil {
+	if err = p.checkRoom(sub.Link.Principal); err != nil {
 		return 0, err
 	}
 	begin, awaited := p.chooseBeginning(sessions, sub.terms.Load().ResumeAfter, must)
-	if awaited > 0 {
+	switch {
+	case awaited > 0:
 		return awaited, nil
+	case p.closed && !begin.Resumes:
+		return 0, tooLateRejection()
 	}
-	p.loops.Add(1)
+	p.loops.Add(1) // after the shutdown began, this is safe as the one that it awaits is counted
 	sub.Begin(begin)
 	p.delivery.Add(sub.Subscription)
 	p.audience.Store(new(append(*p.audience.Load(), sub))) // a loaded slice does not show it

@@ -19,6 +19,7 @@ type subscription struct {
 	id           string
 	began        time.Time    // when its request came
 	subscriberID string       // as the request says
+	isLate       bool         // it came during a shutdown; see isAwaited
 	rights       Rights       // as Config.Admit says
 	over         func()       // called once, when the subscription has ended
 	replyLimits  *replyLimits // the receiving goroutine's; nil before the first reply

@@ -229,7 +229,7 @@ func (sub *Subscription) sendDue(stream *eventStream) (sent bool, next time.Time
 	sub.sending.Store(int64(began.Sub(sub.d.born)) + 1)
 	err = stream.sendEvents(sub.ctx, b.events)
 	sub.sending.Store(0)
-	if err != nil {
+	if sub.untaken = err != nil; err != nil {
 		return true, next, err
 	}
 	for _, ev := range b.critical {

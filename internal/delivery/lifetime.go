@@ -11,7 +11,8 @@ import (
 const (
 	// openTimeout is how long the first stream may take after the answer to the request.
 	openTimeout = 30 * time.Second
-	// lastChance is how long a subscription may be without a stream during a shutdown.
+	// lastChance is how long a subscription whose events have all left may be without a stream
+	// during a shutdown: the last of them may have been lost in the cut.
 	lastChance = 2 * time.Second
 )
 
@@ -76,10 +77,16 @@ func shutdownRejection() *aaep.Rejection {
 // message says that something is missing. The owner calls it.
 func (sub *Subscription) incompleteShutdown() *aaep.Rejection {
 	reason := shutdownRejection()
-	if !sub.isIdle() || sub.cursor < sub.d.Log.End() {
+	if sub.isOwed() {
 		reason.Message = "The agent is shutting down, and could not wait until you had been told all of it."
 	}
 	return reason
+}
+
+// isOwed reports whether something is still to leave for the subscriber, or left in a batch that
+// its stream did not take. The owner calls it, once nothing more is appended to the log.
+func (sub *Subscription) isOwed() bool {
+	return sub.untaken || sub.pendingBatch != nil || len(sub.first) > 0 || !sub.isIdle() || sub.cursor < sub.d.Log.End()
 }
 
 // peerGone returns why a subscription ends whose link ended with err: for the reason of the

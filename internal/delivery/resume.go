@@ -22,7 +22,7 @@ import (
 // holding no lock; it asks the Agent and the Subscriber, and may wait for the log.
 func (sub *Subscription) attachStream(stream *eventStream) {
 	first := !sub.opened
-	sub.opened = true
+	sub.opened, sub.untaken = true, false
 	sub.setConnected(true)
 	sub.attached, sub.before = time.Now(), sub.d.Log.End()
 	last := stream.LastEventID()

@@ -199,6 +199,7 @@ type streaming struct {
 	attached   time.Time    // since when the stream is there
 	slow       bool         // the link took longer than slowSend over the last batch
 	resumed    bool         // an event has left that the subscriber can resume after
+	untaken    bool         // the last stream broke while it was being written to
 	unanswered []byte       // an answer to a change of terms that a broken stream did not take
 
 	detached    time.Time // since when there is no stream
@@ -244,6 +245,13 @@ func (sub *Subscription) Status() (n shaper.Stats, connected bool) {
 	return sub.publishedStats(), sub.connected
 }
 
+// IsConnected reports whether there is a stream. Any goroutine may call it.
+func (sub *Subscription) IsConnected() bool {
+	sub.mu.Lock()
+	defer sub.mu.Unlock()
+	return sub.connected
+}
+
 // LastStats returns the counts of a subscription that has ended. The owner calls it.
 func (sub *Subscription) LastStats() shaper.Stats { return sub.shaper.Stats() }
 
@@ -283,10 +291,7 @@ const stalledAfter = time.Second
 // taken stalledAfter. until is when a link that is being written to counts as stalled; zero: it is
 // not being written to. Any goroutine may call it.
 func (sub *Subscription) TakesData(now time.Time) (takes bool, until time.Time) {
-	sub.mu.Lock()
-	connected := sub.connected
-	sub.mu.Unlock()
-	if !connected || sub.aborted.Load() || sub.behind.Load() {
+	if !sub.IsConnected() || sub.aborted.Load() || sub.behind.Load() {
 		return false, until
 	}
 	if since := sub.sending.Load(); since != 0 {
@@ -319,7 +324,7 @@ func (sub *Subscription) runUngrouped() (why *aaep.Rejection, joined bool) {
 			var joinAgain time.Time
 			switch {
 			case draining && sub.stream == nil:
-				l.shortenGrace()
+				l.deadline = earliestTime(l.deadline, l.detached.Add(l.graceAtShutdown()))
 			case draining && sub.isIdle():
 				return shutdownRejection(), false
 			case !draining && sub.stream != nil && len(sub.woken) == 0:
@@ -342,8 +347,7 @@ func (sub *Subscription) runUngrouped() (why *aaep.Rejection, joined bool) {
 // ungrouped is an ungrouped subscription as runUngrouped sees it: it exists for one call of that.
 type ungrouped struct {
 	*Subscription
-	deadline       time.Time // when a stream has to be there; zero: there is one
-	graceShortened bool      // shortenGrace has been called
+	deadline time.Time // when a stream has to be there; zero: there is one
 	// withdrawn is why the last stream was ended, where its credentials were withdrawn.
 	withdrawn *aaep.Rejection
 }
@@ -424,12 +428,13 @@ func (l *ungrouped) loseStream() {
 	l.stream, l.deadline = nil, l.detachStream()
 }
 
-// shortenGrace shortens, during a shutdown, the time in which a lost stream has to be back. The
-// first call counts. The subscriber may be coming back for events that it has not had.
-func (l *ungrouped) shortenGrace() {
-	if !l.graceShortened {
-		l.graceShortened, l.deadline = true, l.detached.Add(lastChance)
+// graceAtShutdown returns how long, during a shutdown, the subscription may be without a stream:
+// Grace where the subscriber is owed something, and otherwise lastChance.
+func (l *ungrouped) graceAtShutdown() time.Duration {
+	if l.isOwed() {
+		return l.d.Grace
 	}
+	return lastChance
 }
 
 // adoptNewStream makes the newest stream of the link the subscription's, if the link has a new one,

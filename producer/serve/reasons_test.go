@@ -172,7 +172,7 @@ func TestReasons(t *testing.T) {
 			provoke: func(v *virtualServer, binding *sse.Server) (*http.Response, string) {
 				go func() { time.Sleep(time.Second); binding.Close() }()
 				return v.postRequest(subscriptionRequest("{}"))
-			}, code: aaep.TransportUnavailable, status: 503, words: "at the moment",
+			}, code: aaep.TransportUnavailable, status: 503, words: "agent is ending",
 		},
 		"after the end": {
 			provoke: func(v *virtualServer, _ *sse.Server) (*http.Response, string) {

@@ -65,8 +65,12 @@ func (s *Server) openLink(r *http.Request, principal, subscriber string, request
 	l.peer, l.subscriberID = r.RemoteAddr, subscriber
 	switch code := s.admitLink(l); code {
 	case aaep.TransportUnavailable:
-		return nil, answer{},
-			&aaep.SubscriptionRejected{ReasonCode: code, ReasonMessage: closedToNew, RetryAfterSeconds: new(retrySoon)}
+		full := &aaep.SubscriptionRejected{ReasonCode: code,
+			ReasonMessage: "The producer takes no subscriptions at the moment.", RetryAfterSeconds: new(retrySoon)}
+		if s.isClosed() { // to come again may be in vain, so no time is named
+			full.ReasonMessage, full.RetryAfterSeconds = closedToNew, nil
+		}
+		return nil, answer{}, full
 	case aaep.RateLimit:
 		retry := int64(30) // a subscription without a stream is given up after 30 seconds (D-65)
 		return nil, answer{},
@@ -91,7 +95,7 @@ func (s *Server) openLink(r *http.Request, principal, subscriber string, request
 // retrySoon is when to come again, in seconds, where many come at once.
 const retrySoon int64 = 2
 
-const closedToNew = "The producer takes no subscriptions at the moment."
+const closedToNew = "The agent is ending, and takes no new subscriptions."
 
 // badReply is the answer to everything that is not a message for this endpoint. What is wrong with
 // the message itself follows; it says nothing of any question (D-36).

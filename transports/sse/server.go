@@ -110,6 +110,13 @@ func (s *Server) Close() error {
 	}
 }
 
+// isClosed reports whether Close was called. It takes s.mu.
+func (s *Server) isClosed() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closed
+}
+
 // admitLink queues a new link for Accept and returns "". Otherwise it returns why it did not: the
 // Server is closed or its queue is full, or there are as many links as MaxSubscriptions allows.
 // openLink calls it. It takes s.mu.
