@@ -10,8 +10,9 @@ import (
 )
 
 // Serve accepts subscribers from l until ctx is done, l is closed or the Producer is shut down, and
-// closes l. While Shutdown waits for subscribers it accepts, for requests are answered then too. The error is that of ctx where it is done, be it that a shutdown follows or came first;
-// else ErrClosed after a shutdown or where l was closed, and else what l says. It may be called for
+// closes l. While Shutdown waits for subscribers it accepts, for requests are answered then too.
+// The error is that of ctx where it is done, be it that a shutdown follows or came first; else
+// ErrClosed after a shutdown or where l was closed, and else what l says. It may be called for
 // several listeners at once.
 func (p *Producer) Serve(ctx context.Context, l transports.Listener) error {
 	if !p.isMade() {
