@@ -136,8 +136,8 @@ func TestShutdownTwice(t *testing.T) {
 }
 
 // INV-53: a subscriber without a stream that is owed something is waited for as long as
-// Config.Grace lasts for it. One that has had everything may have lost the last of it in the cut, and is waited
-// for a moment after that.
+// Config.Grace lasts for it. One that has had everything may have lost the last of it in the cut,
+// and is waited for a moment after that.
 func TestShutdownWithoutAStream(t *testing.T) {
 	for name, tc := range map[string]struct {
 		opened, owed bool
