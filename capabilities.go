@@ -106,6 +106,9 @@ func (c Capabilities) With(change Capabilities) Capabilities {
 // library writes as an object; it replaces what the same extension had there. It returns an
 // *InvalidError, and leaves c as it was, if v or capability is not valid, or another extension has
 // the prefix. Copies of c keep what they have.
+//
+// A change of terms that is already agreed on replaces SupportedExtensions whole, as any list: give
+// it those that are to stay, too, as they are in Subscription.Accepted of package subscriber.
 func (c *Capabilities) AddExtension(v Vocabulary, capability any) error {
 	if err := v.Validate(); err != nil {
 		return err

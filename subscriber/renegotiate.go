@@ -30,13 +30,14 @@ var (
 		"take some, and see Accepted")
 )
 
-// Renegotiate asks for other terms; what change leaves out stays as it is. It returns the
-// producer's answer, which is waited for at most ten seconds; one that comes later still holds, and
-// Accepted tells it. A refusal is an *aaep.Rejection and ends the subscription (§5.7); where it is
-// about what was asked for, or who asked, a new one is begun with the terms of before. An answer
-// that promises more than was asked for ends it for good. What is not valid is not sent, and the
-// error is an *aaep.InvalidError. The new terms are asked for again whenever the subscription has
-// to begin anew.
+// Renegotiate asks for other terms; what change leaves out stays as it is, and a list in it, such
+// as SupportedExtensions, takes the place of the one before. It returns the producer's answer,
+// which is waited for at most ten seconds; one that comes later still holds, and Accepted tells it.
+// A refusal is an *aaep.Rejection and ends the subscription (§5.7); where it is about what was
+// asked for, or who asked, a new one is begun with the terms of before. An answer that promises
+// more than was asked for ends it for good. What is not valid is not sent, and the error is an
+// *aaep.InvalidError. The new terms are asked for again whenever the subscription has to begin
+// anew.
 func (s *Subscription) Renegotiate(ctx context.Context, change aaep.Capabilities) (*aaep.SubscriptionAccepted, error) {
 	return s.renegotiateTerms(ctx, change, change)
 }

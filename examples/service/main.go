@@ -51,7 +51,7 @@ func main() {
 func run(ctx context.Context, logger *slog.Logger, addr, state, tokens string, answers []string) (err error) {
 	names, err := auth.TokenNames(tokens)
 	if err != nil {
-		return err
+		return fmt.Errorf("-tokens: %w", err)
 	}
 	for _, name := range answers {
 		if !slices.Contains(names, name) {

@@ -197,6 +197,9 @@ func ReadOwn(path string) ([]byte, error) { return readFile(path, runtime.GOOS !
 // readFile reads a regular file of at most MaxFile bytes. private refuses one that other users may
 // open, and allowLink allows a path that is a symbolic link. The error says what to do.
 func readFile(path string, private, allowLink bool) ([]byte, error) {
+	if path == "" {
+		return nil, errors.New("no file is named")
+	}
 	if named, err := os.Lstat(path); err == nil && !allowLink && named.Mode()&fs.ModeSymlink != 0 {
 		return nil, fmt.Errorf("%s is a symbolic link, which could be led elsewhere: name the file itself", path)
 	}

@@ -3,6 +3,7 @@ package sse
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -87,8 +88,14 @@ func (c *conn) deliveryError(err error) error {
 		return fmt.Errorf("sse: not delivered: %w", err)
 	}
 	var op *net.OpError
-	if errors.As(err, &op) && op.Op == "dial" {
+	var certificate *tls.CertificateVerificationError
+	switch {
+	case errors.As(err, &op) && op.Op == "dial":
 		return fmt.Errorf("sse: not delivered: %w", op) // which names the address
+	case errors.Is(err, http.ErrSchemeMismatch):
+		return fmt.Errorf("sse: not delivered: what answers there speaks HTTP without TLS, use http: %w", err)
+	case errors.As(err, &certificate):
+		return fmt.Errorf("sse: not delivered: %w", err)
 	}
 	return fmt.Errorf("sse: it is unknown whether the message was delivered: %w", err)
 }

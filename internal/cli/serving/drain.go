@@ -52,11 +52,7 @@ func drainListeners(ctx context.Context, p *producer.Producer, limit, stopLimit 
 			}
 			return
 		case <-say:
-			behind := p.Stats().Connected
-			if behind == 0 {
-				say = time.After(drainQuiet) // for a listener who may come back
-				continue
-			}
+			behind := p.Stats().Subscriptions // also those whose link is cut, and who may come back
 			hint := ""
 			if interrupted != nil {
 				hint = " After Ctrl-C it is at most " + words.Spoken(stopLimit) + "."
