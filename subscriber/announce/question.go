@@ -69,6 +69,10 @@ type openQuestion struct {
 	// have arrived.
 	keysUntold bool
 
+	// leftOutAt is when it was left out because its time was over before it began to be said; zero
+	// where it was not, or the person was told.
+	leftOutAt time.Time
+
 	// warned says that its end was told, and warnedHere that it was not the agent that did.
 	warned     bool
 	warnedHere bool

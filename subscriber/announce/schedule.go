@@ -236,6 +236,7 @@ func (a *Announcer) handleTime(now time.Time) {
 	}
 	a.tellMoreTime(now)
 	a.closeOverdue(now)
+	a.leaveOutOverdue(now)
 	a.correctTime(now)
 	a.dropStale(now)
 	a.recallQuestion(now)
@@ -281,17 +282,55 @@ func (a *Announcer) closeOverdue(now time.Time) {
 	}
 }
 
-// correctTime updates the notices about the time left for a question that had to wait, so that they
-// say the time that is left now. handleTime calls it.
+// leaveOutOverdue leaves out a question whose time is over before it began to be said, as after the
+// program was stopped: its agent tells what came of it. Where that does not come within
+// hearing.ClocksDiffer, the person is told that it was not put; where more time was given instead,
+// it is put. handleTime calls it.
+func (a *Announcer) leaveOutOverdue(now time.Time) {
+	for _, q := range a.questions.all {
+		isQueued := func(it *item) bool { return it.event == q.event && it.kind == Question && it.next == 0 }
+		switch {
+		case !q.leftOutAt.IsZero() && !isOver(q.timeLeft(now)):
+			q.leftOutAt = time.Time{}
+			a.queueByKind(now, q.newItem(now))
+		case !q.leftOutAt.IsZero() && now.Sub(q.leftOutAt) >= hearing.ClocksDiffer:
+			q.leftOutAt = time.Time{}
+			a.addNotice(now, a.withSpeaker(q.source, phraseIn(a.language, phrase.OverNotPut, "")), true, q)
+		case q.put.IsZero() && isOver(q.timeLeft(now)) && slices.ContainsFunc(a.urgent, isQueued):
+			a.withdrawQuestion(q, now)
+			q.leftOutAt = now
+		}
+	}
+}
+
+// correctTime updates the notices about the time left for a question that had to wait, here or on
+// their way, so that they say the time that is left now. One of which none is left is left out.
+// handleTime calls it.
 func (a *Announcer) correctTime(now time.Time) {
-	for _, it := range a.urgent {
+	for _, it := range slices.Clone(a.urgent) {
 		hasBegun := it.next > 0 || a.saying != nil && a.saying.item == it
-		if !it.warns || hasBegun || now.Sub(it.arrived) < hearing.ClocksDiffer {
+		if !it.warns || hasBegun {
+			continue
+		}
+		if isOver(it.about.timeLeft(now)) {
+			a.removeItem(it)
+			a.endItem(it, now, Expired)
+			continue
+		}
+		if now.Sub(it.arrived) < hearing.ClocksDiffer && !it.saysTooMuch(now) {
 			continue
 		}
 		it.arrived, it.sentences = now, a.timeSentences(now, it)
 		it.receipt.Of = len(it.sentences)
 	}
+}
+
+// saysTooMuch reports whether an agent's warning says that more time is left than there is, because
+// it was long on its way.
+func (it *item) saysTooMuch(now time.Time) bool {
+	p, ok := payloadOf(it).(*aaep.ProgressUpdated)
+	return ok && p.ETAMS != nil &&
+		time.Duration(*p.ETAMS)*time.Millisecond > it.about.timeLeft(now)+hearing.ClocksDiffer
 }
 
 // timeSentences returns the sentences of an announcement that warns, with the time that is left for
@@ -317,6 +356,9 @@ func (a *Announcer) nextWake(now time.Time) (wake time.Time) {
 	for _, q := range a.questions.all {
 		if !q.moreGivenAt.IsZero() {
 			wakeAt(q.moreGivenAt.Add(tellsOfMore))
+		}
+		if !q.leftOutAt.IsZero() {
+			wakeAt(q.leftOutAt.Add(hearing.ClocksDiffer))
 		}
 	}
 	if a.isTyping {
