@@ -389,7 +389,7 @@ func TestOpenQuestionsBounded(t *testing.T) {
 		if n := len(sub.questions); n != openQuestions {
 			t.Errorf("%d questions are kept, want %d", n, openQuestions)
 		}
-		if err := sub.Question(first).Accept(t.Context()); err != ErrUnknownEvent {
+		if err := sub.Question(first).Accept(t.Context()); !errors.Is(err, ErrUnknownEvent) {
 			t.Errorf("Reply to a forgotten question = %v", err)
 		}
 		if err := sub.Question(last).Accept(t.Context()); err != nil {

@@ -25,12 +25,15 @@ func (q *Question) MoreTime(ctx context.Context) error {
 	s := q.sub
 	s.mu.Lock()
 	pending := s.findPending(q.Event)
+	isAnswered := pending != nil && pending.answered
 	declared := s.wanted.Extensions[extensions.TimingVocabulary.Prefix]
 	s.mu.Unlock()
-	if pending == nil {
+	switch {
+	case pending == nil:
 		return ErrUnknownEvent
+	case isAnswered:
+		return errAnswered
 	}
-
 	token, _ := closes.Token(q.Event)
 	var timing extensions.Timing
 	if declared != nil {

@@ -199,8 +199,10 @@ func (s *Subscription) findPending(ev *aaep.Event) *pendingQuestion {
 func (s *Subscription) checkOpen(ev *aaep.Event) (*pendingQuestion, error) {
 	q := s.findPending(ev)
 	switch {
-	case q == nil || q.answered:
+	case q == nil:
 		return nil, ErrUnknownEvent
+	case q.answered:
+		return nil, errAnswered
 	case !s.mayAnswer(ev):
 		return nil, errors.New("subscriber: this subscription did not offer to answer, so somebody else will be asked")
 	case q.isLate():

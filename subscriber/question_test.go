@@ -116,7 +116,7 @@ func TestQuestionsOneAtATime(t *testing.T) {
 		}
 		p.sendRaw(t, strings.Replace(stateMessage("evt_5", "awaiting_input", "thinking"), "sess_1", "sess_0", 1))
 		<-first.Done()
-		if err := first.Accept(t.Context()); err != ErrUnknownEvent || first.Err() != ErrUnknownEvent {
+		if err := first.Accept(t.Context()); !errors.Is(err, ErrUnknownEvent) || !errors.Is(first.Err(), ErrUnknownEvent) {
 			t.Errorf("an answer to what is settled: %v", err)
 		}
 		p.sendRaw(t, stateMessage("evt_6", "awaiting_input", "thinking"))
@@ -168,7 +168,7 @@ func TestQuestionsAnew(t *testing.T) {
 		p.sendRaw(t, confirmationMessage("evt_4", "rpl_3", ""))
 		again := next()
 		wantQuestion(t, again, "evt_4")
-		if err := third.Accept(t.Context()); err != ErrUnknownEvent {
+		if err := third.Accept(t.Context()); !errors.Is(err, ErrUnknownEvent) {
 			t.Errorf("an answer to the question of before: %v", err)
 		}
 		if err := again.Accept(t.Context()); err != nil {

@@ -153,7 +153,7 @@ func TestQuestionsAfterReconnect(t *testing.T) {
 		p.acceptRequest(t, "sub_2")
 		synctest.Wait()
 		for _, ev := range []*aaep.Event{first, second} {
-			if err := sub.Question(ev).Accept(t.Context()); err != ErrUnknownEvent {
+			if err := sub.Question(ev).Accept(t.Context()); !errors.Is(err, ErrUnknownEvent) {
 				t.Errorf("Reply to an old question = %v, want ErrUnknownEvent", err)
 			}
 		}
@@ -163,7 +163,7 @@ func TestQuestionsAfterReconnect(t *testing.T) {
 		again := takeEvent(t, sub, "evt_1")
 		takeEvent(t, sub, "evt_3")
 		p.checkSilent(t, time.Minute/2) // yes to one is not yes to the other
-		if err := sub.Question(first).Accept(t.Context()); err != ErrUnknownEvent {
+		if err := sub.Question(first).Accept(t.Context()); !errors.Is(err, ErrUnknownEvent) {
 			t.Errorf("Reply to the old copy = %v, want ErrUnknownEvent", err)
 		}
 		if err := sub.Question(again).Reject(t.Context()); err != nil {
@@ -227,7 +227,7 @@ func TestClosedByProducer(t *testing.T) {
 					if got, _ := sub.Status(); got.Connected || !got.Over || got.Err != err {
 						t.Errorf("Status = %+v, want over because of %v", got, err)
 					}
-					if err := sub.Question(&aaep.Event{Payload: &aaep.AwaitingConfirmation{}}).Accept(t.Context()); err != ErrUnknownEvent {
+					if err := sub.Question(&aaep.Event{Payload: &aaep.AwaitingConfirmation{}}).Accept(t.Context()); !errors.Is(err, ErrUnknownEvent) {
 						t.Errorf("Reply after the end = %v", err)
 					}
 				}

@@ -15,9 +15,10 @@ import (
 	"github.com/aaep-go/aaep/transports"
 )
 
-// ErrUnknownEvent is the error of an answer to an event that asks nothing, came from another
-// subscription, was answered before, or is open no longer, as the agent said since or as its time
-// is over, which is ErrLate as well. Nothing was sent.
+// ErrUnknownEvent is the error of an answer to an event that asks nothing or something else, came
+// from another subscription, was answered before, or is open no longer, as the agent said since or
+// as its time is over, which is ErrLate as well. Nothing was sent. It is compared with errors.Is,
+// for the error may say more closely why.
 var ErrUnknownEvent = closes.ErrUnknown
 
 // ErrLate is an ErrUnknownEvent for an answer that was not sent, for its time is over as far as is
@@ -175,7 +176,7 @@ func (q *Question) sendDecision(ctx context.Context, d aaep.Decision, decidedBy 
 	}
 	p, ok := q.Event.Payload.(*aaep.AwaitingConfirmation)
 	if !ok {
-		return ErrUnknownEvent
+		return q.refuseMethod("this is a clarification; AnswerText, AnswerYesNo or AnswerNumber answers it")
 	}
 	if d != aaep.Accept && d != aaep.Reject {
 		return fmt.Errorf("subscriber: decision %q must be accept or reject", d)
@@ -187,6 +188,27 @@ func (q *Question) sendDecision(ctx context.Context, d aaep.Decision, decidedBy 
 		return &aaep.ConfirmationReply{ReplyToken: p.ReplyToken, Decision: d, SubscriptionID: sub, Timestamp: decidedAt,
 			DecidedBy: decidedBy}
 	})
+}
+
+// unknownEvent is an ErrUnknownEvent that says more closely why nothing was sent.
+type unknownEvent string
+
+// Error returns the reason.
+func (e unknownEvent) Error() string { return "subscriber: " + string(e) }
+
+// Unwrap returns ErrUnknownEvent.
+func (e unknownEvent) Unwrap() error { return ErrUnknownEvent }
+
+// errAnswered is of a question to which an answer was sent.
+const errAnswered = unknownEvent("this question was answered already; it takes one answer")
+
+// refuseMethod returns the error of a method that does not answer questions of this kind: why says
+// which do. Of a question that is not open it returns why it is not.
+func (q *Question) refuseMethod(why string) error {
+	if err := q.Err(); err != nil {
+		return err
+	}
+	return unknownEvent(why)
 }
 
 // AnswerText sends the user's words, or the value of the choice they made, as the answer to a
@@ -216,7 +238,7 @@ func (q *Question) sendResponse(ctx context.Context, response any) error {
 	}
 	p, ok := q.Event.Payload.(*aaep.AwaitingClarification)
 	if !ok {
-		return ErrUnknownEvent
+		return q.refuseMethod("this is a confirmation; Accept or Reject answers it")
 	}
 	if !acceptsResponse(p, response) {
 		return fmt.Errorf("subscriber: this question does not take a %T like that; it takes %s", response,

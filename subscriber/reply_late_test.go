@@ -81,7 +81,7 @@ func TestAnswerAfterItsTime(t *testing.T) {
 					mustRead[*aaep.ConfirmationReply](t, p)
 					again = ErrUnknownEvent
 				}
-				if err := sub.Question(ev).Accept(t.Context()); err != again {
+				if err := sub.Question(ev).Accept(t.Context()); !errors.Is(err, again) {
 					t.Errorf("a second Reply = %v, want %v", err, again)
 				}
 				p.checkSilent(t, minute)

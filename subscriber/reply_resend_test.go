@@ -47,7 +47,7 @@ func TestReplyResend(t *testing.T) {
 		if r := mustRead[*aaep.ConfirmationReply](t, p); !r.Timestamp.Equal(at) { // CONF-015
 			t.Errorf("stamped %v, want the moment of the decision %v", r.Timestamp, at)
 		}
-		if err := sub.Question(ev).Accept(t.Context()); err != ErrUnknownEvent {
+		if err := sub.Question(ev).Accept(t.Context()); !errors.Is(err, ErrUnknownEvent) {
 			t.Errorf("Reply once more = %v", err)
 		}
 		closeBoth(t, sub, p)

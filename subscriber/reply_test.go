@@ -2,6 +2,7 @@ package subscriber
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -36,7 +37,7 @@ func TestReplyOnce(t *testing.T) {
 			t.Errorf("reply = %s, want five members", msg)
 		}
 		for _, d := range []aaep.Decision{aaep.Accept, aaep.Reject} {
-			if err := replies.Send(t.Context(), sub.Question(ev), d, nil); err != ErrUnknownEvent {
+			if err := replies.Send(t.Context(), sub.Question(ev), d, nil); !errors.Is(err, ErrUnknownEvent) {
 				t.Errorf("second Reply = %v, want ErrUnknownEvent", err)
 			}
 		}
@@ -72,23 +73,29 @@ func TestReplyRefused(t *testing.T) {
 		forged := *yes
 		for name, ev := range map[string]*aaep.Event{"nil": nil, "empty": {}, "another type": other,
 			"a clarification": which, "forged": &forged} {
-			if err := sub.Question(ev).Reject(t.Context()); err != ErrUnknownEvent {
+			if err := sub.Question(ev).Reject(t.Context()); !errors.Is(err, ErrUnknownEvent) {
 				t.Errorf("Reply to %s = %v, want ErrUnknownEvent", name, err)
 			}
 		}
 		for _, ev := range []*aaep.Event{nil, {}, other, yes} {
-			if err := sub.Question(ev).AnswerText(t.Context(), "x"); err != ErrUnknownEvent {
+			if err := sub.Question(ev).AnswerText(t.Context(), "x"); !errors.Is(err, ErrUnknownEvent) {
 				t.Errorf("Answer to %v = %v, want ErrUnknownEvent", ev, err)
 			}
 		}
 		wantError(t, "Reply", sub.Question(yes).AutoReply(t.Context(), "", "a policy"), "accept or reject")
 		wantError(t, "Reply", sub.Question(yes).AutoReply(t.Context(), "Accept", "a policy"), "accept or reject")
 		wantError(t, "Reply", sub.Question(yes).Accept(t.Context()), "does not allow")
+		wantError(t, "Answer", sub.Question(yes).AnswerText(t.Context(), "x"), "Accept or Reject answers it")
+		wantError(t, "Reply", sub.Question(which).Reject(t.Context()), "AnswerText, AnswerYesNo or AnswerNumber")
 		p.checkSilent(t, time.Second)
 		if err := sub.Question(yes).Reject(t.Context()); err != nil { // nothing above spoiled it
 			t.Errorf("Reply = %v", err)
 		}
 		mustRead[*aaep.ConfirmationReply](t, p)
+		for what, err := range map[string]error{"Reply": sub.Question(yes).Reject(t.Context()), "Err": sub.Question(yes).Err(),
+			"Answer": sub.Question(yes).AnswerText(t.Context(), "x"), "MoreTime": sub.Question(yes).MoreTime(t.Context())} {
+			wantError(t, what, err, "answered already")
+		}
 		closeBoth(t, sub, p)
 	})
 }
@@ -105,7 +112,7 @@ func TestReplyAfterTheSession(t *testing.T) {
 				`,"error_category":"unknown","cancelled_by":"user","from_state":"awaiting_input","to_state":"thinking"`))
 			first, second := takeEvent(t, sub, "evt_1"), takeEvent(t, sub, "evt_2")
 			takeEvent(t, sub, "evt_3")
-			if err := sub.Question(first).Accept(t.Context()); err != ErrUnknownEvent {
+			if err := sub.Question(first).Accept(t.Context()); !errors.Is(err, ErrUnknownEvent) {
 				t.Errorf("Reply after %s = %v, want ErrUnknownEvent", end, err)
 			}
 			if err := sub.Question(second).Accept(t.Context()); err != nil {
@@ -140,7 +147,7 @@ func TestTokenShownTwice(t *testing.T) {
 		p.sendRaw(t, confirmationMessage("evt_1", "rpl_1", ""))
 		p.sendRaw(t, confirmationMessage("evt_2", "rpl_1", ""))
 		old, newer := takeEvent(t, sub, "evt_1"), takeEvent(t, sub, "evt_2")
-		if err := sub.Question(old).Accept(t.Context()); err != ErrUnknownEvent {
+		if err := sub.Question(old).Accept(t.Context()); !errors.Is(err, ErrUnknownEvent) {
 			t.Errorf("Reply to what was asked again = %v", err)
 		}
 		if err := sub.Question(newer).Reject(t.Context()); err != nil {
@@ -152,7 +159,7 @@ func TestTokenShownTwice(t *testing.T) {
 		takeEvent(t, sub, "evt_0")
 		p.sendRaw(t, confirmationMessage("evt_3", "rpl_1", ""))
 		p.sendRaw(t, confirmationMessage("evt_2", "rpl_1", ""))
-		if err := sub.Question(takeEvent(t, sub, "evt_3")).Accept(t.Context()); err != ErrUnknownEvent {
+		if err := sub.Question(takeEvent(t, sub, "evt_3")).Accept(t.Context()); !errors.Is(err, ErrUnknownEvent) {
 			t.Errorf("Reply to what was answered = %v", err)
 		}
 		p.checkSilent(t, time.Minute)
@@ -302,7 +309,7 @@ func TestQuestionInAnotherLanguage(t *testing.T) {
 				if err := sub.Question(first).Accept(t.Context()); err != nil {
 					t.Errorf("Reply to what was heard = %v", err)
 				}
-				if err := sub.Question(newer).Reject(t.Context()); err != ErrUnknownEvent {
+				if err := sub.Question(newer).Reject(t.Context()); !errors.Is(err, ErrUnknownEvent) {
 					t.Errorf("a second Reply = %v", err)
 				}
 			} else {

@@ -1,6 +1,7 @@
 package subscriber
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -51,7 +52,7 @@ func TestAskedWithinACall(t *testing.T) {
 			time.Sleep(time.Second)
 			p.sendRaw(t, stateMessage(fmt.Sprint("evt_c", i), "calling_tool", "thinking"))
 			takeEvent(t, sub, fmt.Sprint("evt_c", i))
-			if err := sub.Question(q).Accept(t.Context()); err != ErrUnknownEvent {
+			if err := sub.Question(q).Accept(t.Context()); !errors.Is(err, ErrUnknownEvent) {
 				t.Errorf("a question that was settled: %v, want ErrUnknownEvent", err)
 			}
 		}
