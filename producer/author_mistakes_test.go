@@ -51,6 +51,8 @@ func TestChoicesThatCannotBeTold(t *testing.T) {
 		choices []producer.Choice
 		want    string
 	}{
+		"none":                 {nil, "AskChoice needs 2 to 32 Choices, and there are 0"},
+		"one alone":            {[]producer.Choice{{Label: keep}}, "AskChoice needs 2 to 32 Choices, and there are 1"},
 		"one value":            {[]producer.Choice{{Value: "v", Label: keep}, {Value: "v", Label: remove}}, `choices/1/value: is "v", as that of choice 0`},
 		"a label that is one":  {[]producer.Choice{{Label: keep}, {Value: "Keep", Label: remove}}, `is "Keep", as that of choice 0`},
 		"the same twice":       {[]producer.Choice{{Label: keep}, {Label: keep}}, `is "Keep", as that of choice 0`},

@@ -133,6 +133,10 @@ func (q Question) check(p *Producer, kinds []aaep.ResponseKind) error {
 	if len(q.Choices) > 0 && kinds[0] != aaep.ResponseMultipleChoice {
 		return errors.New("producer: Question.Choices: only AskChoice and AskText offer choices")
 	}
+	if n := len(q.Choices); n < 2 && len(kinds) == 1 && kinds[0] == aaep.ResponseMultipleChoice {
+		return nameFields(&aaep.AwaitingClarification{}, invalidMember(aaep.TypeAwaitingClarification, "EVT-084",
+			"/choices", fmt.Sprintf("AskChoice needs 2 to 32 Choices, and there are %d", n)))
+	}
 	if err := checkSecondText("Question.Context", q.Context); err != nil {
 		return err
 	}
