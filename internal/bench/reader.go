@@ -121,10 +121,11 @@ func listenSSE(addr, ask string, handshake bool) (*link, error) {
 	return &link{conn.Close, func() ([]byte, error) {
 		for {
 			line, err := lines.ReadSlice('\n')
-			for whole = whole[:0]; err == bufio.ErrBufferFull; line = whole {
-				whole = append(whole, line...)
-				line, err = lines.ReadSlice('\n')
-				whole = append(whole, line...)
+			if err == bufio.ErrBufferFull { // a line that is longer than the buffer is gathered
+				for whole = append(whole[:0], line...); err == bufio.ErrBufferFull; whole = append(whole, line...) {
+					line, err = lines.ReadSlice('\n')
+				}
+				line = whole
 			}
 			if data, isData := bytes.CutPrefix(line, []byte("data:")); isData || err != nil {
 				return data, err

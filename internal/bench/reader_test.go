@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -45,6 +46,28 @@ func TestListenerOverWebSocket(t *testing.T) {
 	events := 0
 	if err := l.readEvents(func(time.Duration) { events++ }); err == nil || events != 1 {
 		t.Errorf("%d events, then %v; want 1, and why the link has ended", events, err)
+	}
+}
+
+// A listener over Server-Sent Events reads the data of an event whole and once, however long its
+// line is.
+func TestLongLines(t *testing.T) {
+	sizes := []int{10, 4000, 4096, 5000, 9000, 20000}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for _, n := range sizes {
+			fmt.Fprintf(w, "event: aaep.event\ndata:%s\n\n", strings.Repeat("x", n))
+		}
+	}))
+	defer server.Close()
+	l, err := dialListener(SSE, raw, strings.TrimPrefix(server.URL, "http://"), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.close()
+	for _, n := range sizes {
+		if data, err := l.next(); err != nil || string(data) != strings.Repeat("x", n)+"\n" {
+			t.Errorf("%d bytes came as %d, %v", n, len(data), err)
+		}
 	}
 }
 

@@ -46,8 +46,8 @@ func Command() *cobra.Command {
 		Short: "See the whole story: an agent speaks, four listeners follow it, one of them decides",
 		Long: `demo runs a small retirement planner and four listeners, over real connections on this machine: somebody with a
 screen reader, who can answer; somebody who reads Spanish on a braille display and goes along; a band on the wrist;
-and a log. Each gets its own stream. You answer for the first, at a terminal; where there is none, answer beforehand with --answer accept or
---answer reject, or nobody answers. No real money moves.`,
+and a log. Each gets its own stream. You answer for the first, at a terminal; where there is none, answer beforehand
+with --answer accept or --answer reject, or nobody answers. No real money moves.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			untyped := false
