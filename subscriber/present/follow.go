@@ -47,6 +47,10 @@ type following struct {
 // Several agents are followed each by a Follow, with a Subscription of its own: a second Follow of
 // one Subscription is an error, for each would have a part of the events.
 //
+// It does not tell what the agent serves otherwise than it was asked, such as that none of the
+// person's languages is there. sub.Accepted().NegotiationNotes says so in words for them, after
+// Dial and after Renegotiate; the program tells it by Presenter.Tell.
+//
 // Follow returns when the subscription is over and all that was to be told of it has been, over
 // each output that runs, as AwaitTold has it, with the reason, which the person is told too, or nil
 // where the program itself closed it. Once ctx is done it returns at once, with nil. It closes
