@@ -84,8 +84,9 @@ func (p *Producer) Shutdown(ctx context.Context) error {
 	p.mu.Lock()
 	p.ended = true
 	p.mu.Unlock()
-	linksErr := p.waitToReturn("Config.Admit or Extension.Honor", p.links.Wait)
-	err = cmp.Or(err, linksErr, p.finishRecords())
+	linksErr := p.waitToReturn("a link does not end: Config.Admit or Extension.Honor may not return", p.links.Wait)
+	recordsErr := p.finishRecords()
+	err = cmp.Or(err, linksErr, recordsErr)
 	p.closeLog()
 	close(p.done)
 	return err
@@ -110,7 +111,7 @@ func (p *Producer) endSubscriptions() (err error) {
 			sub.Abort()
 		}
 	})
-	err = p.waitToReturn("a function of Config.Extensions", func() {
+	err = p.waitToReturn("a subscription does not end: a function of Config.Extensions may not return", func() {
 		p.log.Flush() // subscriptions end at the end of the log, so all events have to be readable
 		p.drain()
 		for _, sub := range *p.audience.Load() {
@@ -128,7 +129,7 @@ func (p *Producer) endSubscriptions() (err error) {
 // others written. The error is that of waitToReturn.
 func (p *Producer) finishRecords() error {
 	defer p.noClaims()
-	return p.waitToReturn("Config.Audit", func() {
+	return p.waitToReturn("Config.Audit does not return: what it was given last may not be on record", func() {
 		p.recording.Wait()
 		p.follower.Report()                                    // that there are no subscriptions here now
 		claimTimer := time.AfterFunc(closeTimeout, p.noClaims) // the other processes may not answer
@@ -138,9 +139,9 @@ func (p *Producer) finishRecords() error {
 }
 
 // waitToReturn calls wait and returns when that does. Once a caller of Shutdown waits no longer, it
-// gives wait closeTimeout more; then it logs that author, who wait waits for, does not return, and
-// returns that caller's error.
-func (p *Producer) waitToReturn(author string, wait func()) error {
+// gives wait closeTimeout more; then it logs problem, which says what does not end and why that may
+// be, and returns that caller's error.
+func (p *Producer) waitToReturn(problem string, wait func()) error {
 	returned := make(chan struct{})
 	go func() {
 		defer close(returned)
@@ -155,7 +156,7 @@ func (p *Producer) waitToReturn(author string, wait func()) error {
 	case <-returned:
 		return nil
 	case <-time.After(closeTimeout):
-		p.cfg.Logger.Error(author + " does not return: Shutdown waits for it no longer, and what it was given last may not be on record")
+		p.cfg.Logger.Error(problem)
 		return context.Cause(p.aborted)
 	}
 }

@@ -527,7 +527,7 @@ func TestShutdownBesideCodeThatHangs(t *testing.T) {
 				if took := time.Since(began); took > 8*time.Second {
 					t.Errorf("it took %v", took)
 				}
-				if got := log.String(); !strings.Contains(got, tc.named) || !strings.Contains(got, "does not return") {
+				if got := log.String(); !strings.Contains(got, tc.named) || !strings.Contains(got, "may not return") {
 					t.Errorf("logged %s", got)
 				}
 				if err := s.Complete(aaep.Say("Late.")); err == nil {

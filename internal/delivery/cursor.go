@@ -27,17 +27,17 @@ type logCursor struct {
 	before   uint64             // the end of the log when the stream was attached
 	// changedAt is what was appended when the language, or what may be answered, changed last; zero
 	// if neither has. What a slow store is yet to take counts: it was asked before.
-	changedAt uint64
-	resumes   bool            // it begins where another subscription ended
-	skip      int             // how many bytes of text of the next entry the subscriber has already
-	early     map[uint64]bool // positions of entries that were pushed before the cursor got there
-	noticed   uint64          // how many of the Dispatcher's notices the Shaper has been given
-	ahead     []*aaep.Event   // entries after the cursor that have been read from a store already
-	history   sentHistory     // what left lately
-	resend    []sentEvent     // what of the history is to be sent again, before anything else
-	noWait    bool            // it holds a turn of batchTurns, and must not wait, even for a disk
-	full      bool            // the link was slow with two batches in a row; false for a group
-	gap       bool            // the next event has to say that events were lost; false for a group
+	changedAt      uint64
+	continuesOther bool            // it begins where another subscription ended
+	skip           int             // how many bytes of text of the next entry the subscriber has already
+	early          map[uint64]bool // positions of entries that were pushed before the cursor got there
+	noticed        uint64          // how many of the Dispatcher's notices the Shaper has been given
+	ahead          []*aaep.Event   // entries after the cursor that have been read from a store already
+	history        sentHistory     // what left lately
+	resend         []sentEvent     // what of the history is to be sent again, before anything else
+	noWait         bool            // it holds a turn of batchTurns, and must not wait, even for a disk
+	full           bool            // the link was slow with two batches in a row; false for a group
+	gap            bool            // the next event has to say that events were lost; false for a group
 
 	// needs is the cursor, below which the log need keep nothing for this stream, or math.MaxUint64
 	// while there is no stream; see Dispatcher.lowestCursor.
@@ -129,7 +129,7 @@ func (c *logCursor) isPast(pos uint64) bool {
 	if pos <= c.changedAt {
 		return true
 	}
-	return pos <= c.replayed && (!c.resumes || pos <= max(c.d.began, c.d.Log.RunStart()))
+	return pos <= c.replayed && (!c.continuesOther || pos <= max(c.d.began, c.d.Log.RunStart()))
 }
 
 // withholds asks the owner whether an entry is a question that must not be shown yet; see
@@ -237,7 +237,7 @@ func (sub *Subscription) sendDue(stream *eventStream) (sent bool, next time.Time
 			sub.d.Critical(delay)
 		}
 	}
-	sub.resumed = sub.resumed || b.resumable
+	sub.sentNamable = sub.sentNamable || b.resumable
 	left := time.Now()
 	sub.shaper.Left(left.Add(jitterGuard))
 	slow := left.Sub(began) > slowSend

@@ -290,7 +290,7 @@ func (g *group) releaseMembers(owed func(*Subscription) *batch, match func(*Subs
 		sub.pendingBatch = owed(sub)
 		sub.cursor, sub.noticed = g.cursor, g.noticed
 		sub.history.appendFrom(&g.history, sub.shared)
-		sub.resumed = sub.resumed || g.marks > sub.marked
+		sub.sentNamable = sub.sentNamable || g.marks > sub.marked
 		if g.sent.After(sub.joined) { // its idle timeout counts from then
 			sub.life.noteSent(g.sent)
 		}

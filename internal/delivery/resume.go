@@ -31,8 +31,8 @@ func (sub *Subscription) attachStream(stream *eventStream) {
 		sub.beginFirstStream(last)
 		return
 	}
-	resumed := sub.d.Resumed()
-	defer func() { resumed(nil) }()
+	reportResumed := sub.d.Resumed()
+	defer func() { reportResumed(nil) }()
 	sub.continueOnStream(last)
 }
 
@@ -64,10 +64,10 @@ func (sub *Subscription) continueOnStream(last string) {
 	}
 	cursor, skip, ok := sub.d.Locate(last)
 	switch {
-	case last == "" && sub.resumes: // nothing that left has reached it, or it could name an event
+	case last == "" && sub.continuesOther: // nothing that left has reached it, or it could name an event
 		sub.resetDelivery(false)
 		sub.continueFrom(sub.start, sub.startSkip)
-	case last == "" && !sub.resumed: // it has received nothing it could name: from the start
+	case last == "" && !sub.sentNamable: // it has received nothing it could name: from the start
 		sub.resetDelivery(false)
 		sub.cursor = sub.start
 		_, entries, _ := sub.d.Agent.States(sub.cursor)
@@ -102,7 +102,7 @@ func (sub *Subscription) keepLogFromCursor() {
 func (sub *Subscription) resendAfter(last string) bool {
 	number, ok := sub.history.numberAfter(last)
 	if last == "" {
-		number, ok = 0, !sub.resumed && sub.history.isComplete()
+		number, ok = 0, !sub.sentNamable && sub.history.isComplete()
 	}
 	if ok {
 		sub.resend = slices.Clone(sub.history.eventsSince(number))
@@ -125,8 +125,8 @@ func (sub *Subscription) resetDelivery(named bool) {
 func newForm() uint32 { return rand.Uint32() | 1 }
 
 // Locate returns where a stream goes on after the event with the id after: a cursor, and how many
-// bytes of the next entry's text belong to that event. It reports false for an event that the log
-// does not know, or if the log no longer has what came after it.
+// bytes of the next entry's text belong to that event. ok is false for an event that the log does
+// not know, whose cursor is zero, and where only what came after it is gone, whose cursor is right.
 func (d *Dispatcher) Locate(after string) (cursor uint64, skip int, ok bool) {
 	place, _, ok := d.Log.Locate(after)
 	if cursor, skip = place.Pos, place.Offset; skip > 0 {
@@ -150,7 +150,7 @@ func (sub *Subscription) continueFrom(cursor uint64, skip int) {
 // beginAt sets where a subscription begins that goes on after an event of another one: the cursor,
 // and how many bytes of the next entry's text it has already.
 func (sub *Subscription) beginAt(cursor uint64, skip int) {
-	sub.start, sub.startSkip, sub.cursor, sub.skip, sub.resumes = cursor, skip, cursor, skip, true
+	sub.start, sub.startSkip, sub.cursor, sub.skip, sub.continuesOther = cursor, skip, cursor, skip, true
 	sub.shaper.Heard(sub.replayed, newForm())
 }
 
@@ -212,7 +212,8 @@ func (c *logCursor) bringForward(question shaper.Entry) {
 		}
 		c.early[pos] = true
 		switch {
-		case pos != question.Pos && c.isPast(pos) && c.d.Agent.IsSettled(ev): // it is left out
+		case pos != question.Pos && c.isPast(pos) && c.d.Agent.IsSettled(ev):
+			// A question of before that was settled is never sent: the cursor skips what is early.
 		case !isState:
 			flush()
 			push(ev, pos)

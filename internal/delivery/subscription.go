@@ -139,7 +139,7 @@ func (sub *Subscription) PrepareMissedEnds(since uint64) {
 }
 
 // Resumes reports whether the subscription goes on after an event that another one was sent.
-func (sub *Subscription) Resumes() bool { return sub.resumes }
+func (sub *Subscription) Resumes() bool { return sub.continuesOther }
 
 // Push has an entry sent, before what the log has after the cursor. The owner calls it, or the
 // goroutine that calls Begin, before Serve.
@@ -194,13 +194,13 @@ func (sub *Subscription) serveUngrouped() {
 // streaming is what a subscription knows of its stream. A link that can be resumed has several
 // streams, one after the other. It belongs to the owner of the subscription.
 type streaming struct {
-	stream     *eventStream // nil: there is none
-	opened     bool         // there is or was a stream
-	attached   time.Time    // since when the stream is there
-	slow       bool         // the link took longer than slowSend over the last batch
-	resumed    bool         // an event has left that the subscriber can resume after
-	untaken    bool         // the last stream broke while it was being written to
-	unanswered []byte       // an answer to a change of terms that a broken stream did not take
+	stream      *eventStream // nil: there is none
+	opened      bool         // there is or was a stream
+	attached    time.Time    // since when the stream is there
+	slow        bool         // the link took longer than slowSend over the last batch
+	sentNamable bool         // an event has left that the subscriber can name to resume after
+	untaken     bool         // the last stream broke while it was being written to
+	unanswered  []byte       // an answer to a change of terms that a broken stream did not take
 
 	detached    time.Time // since when there is no stream
 	grace       time.Time // when a stream has to be back at the latest; see detachStream
