@@ -48,7 +48,7 @@ LONG := ./conformance ./producer/serve ./internal/cli ./subscriber/present ./tra
 	./internal/cli/... ./internal/release
 
 # What a package may take: on a machine that is busy with something else, several times as long as usual.
-LIMIT := -timeout 12m
+LIMIT := -timeout 18m
 QUICK = -short -shuffle=on $(LIMIT)
 WHOLE = -shuffle=on $(LIMIT) -vet=off # lint vets all of it
 

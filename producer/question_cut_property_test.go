@@ -55,7 +55,7 @@ func (r *stateReader) noteEvent(ev *aaep.Event) {
 // rate and however far behind: a question comes behind the state that it belongs to, and what is
 // open is known as open until it is settled.
 func TestQuestionsAcrossCuts(t *testing.T) {
-	rounds := 30
+	rounds := 10
 	if testing.Short() {
 		rounds = 3
 	}

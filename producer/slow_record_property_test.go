@@ -74,7 +74,7 @@ func (s *moodySink) recordsOf(question string, kind audit.Kind) (found []keptRec
 // counts only where that is so, what runs was accepted and is on record before, once; and what is
 // not being recorded does not wait.
 func TestRecordProperty(t *testing.T) {
-	rounds := 200
+	rounds := 80
 	if testing.Short() {
 		rounds = 30
 	}
