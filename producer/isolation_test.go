@@ -32,10 +32,10 @@ func playRounds() int {
 	if testing.Short() {
 		return 100
 	}
-	return 200
+	return 300
 }
 
-// runMinute runs a minute, or a part of one, in which an agent talks, hands over, and asks
+// runMinute runs a minute, or a third of one, in which an agent talks, hands over, and asks
 // questions that l answers or not; l changes its rate as well. It returns what l received, and how
 // long the longest call took that may not wait, among them tools that do not ask (D-49).
 func runMinute(t *testing.T, st *stage, l *listener) (all []heard, longest time.Duration) {
