@@ -186,6 +186,7 @@ type item struct {
 	ends             string // the agent of which it says, after all its words, that nothing more comes
 	reminds          bool   // of the question that is put, or that what follows is about something else
 	isOnOther        bool   // it says that what follows belongs to something else than the question in about
+	afterFailure     bool   // it says that what follows came before the session failed
 	prefaces         *item  // the announcement that follows it, of which it says how that is meant
 	preface          *item  // the announcement that prefaces this one
 	call             *item  // that a tool is used, where this says as much: that it ended

@@ -103,6 +103,34 @@ func TestOutcomeInAFlood(t *testing.T) {
 	}
 }
 
+// Where what came before an outcome is skipped, the next outcome of the session is not said to have
+// come before something.
+func TestOutcomeAfterASkip(t *testing.T) {
+	r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
+	decide := func(action string, lines int) {
+		r.askBriefly("Planner", "sess_1", action)
+		r.addLines(0, lines)
+		r.passTime(20 * time.Second)
+		r.typeAnswer("n", nil)
+		r.changeState(await, think, "Rejected, and not done: "+action)
+	}
+	decide("Pay five dollars.", 20)
+	for range 100 {
+		if r.voice != nil && r.voice.Text == "What came before:" {
+			break
+		}
+		r.passTime(100 * time.Millisecond)
+	}
+	r.a.Skip(r.now)
+	r.passTime(10 * time.Second)
+	r.heard = r.heard[len(r.heard)-1:]
+	decide("Send the letter.", 0)
+	r.passTime(20 * time.Second)
+	if heard := r.heardSince(""); strings.Contains(heard, "What came before:|Rejected") {
+		t.Errorf("heard %q", heard)
+	}
+}
+
 // The newest of what came while the person typed is the last sentence, and no state that came after
 // it.
 func TestNewestOfWhatCame(t *testing.T) {

@@ -258,10 +258,12 @@ func (a *Announcer) addLeadIn(now time.Time, it *item) bool {
 	wasOvertaken := g != nil && (g.failed || g.overtaken && !it.outcome)
 	lostLeadIn := it.preface != nil && it.next == 0 && !a.wasPrefaced(it)
 	if (wasOvertaken || lostLeadIn) && slices.Contains(a.normal, it) {
+		afterFailure := lostLeadIn && it.preface.afterFailure
 		if g != nil {
+			afterFailure = afterFailure || g.failed
 			g.failed, g.overtaken = false, false
 		}
-		a.sayCameBefore(now, it)
+		a.sayCameBefore(now, it, afterFailure)
 		return true
 	}
 	if it.isOnOther { // it was said once before, and the question was named since, or the person wants it again
@@ -291,15 +293,15 @@ func (a *Announcer) dropLeadIn(now time.Time, it *item) {
 	if it.isOnOther {
 		it.about.prefaceSaid = false
 	} else if g := a.agents[it.prefaces.session]; g != nil {
-		g.failed = true
+		g.failed, g.overtaken = it.afterFailure, !it.afterFailure // as they were before the lead-in
 	}
 }
 
 // sayCameBefore queues the sentence that an announcement came before what the person heard last of
-// its session.
-func (a *Announcer) sayCameBefore(now time.Time, it *item) {
+// its session: why that failed, as afterFailure says, or what came of its question.
+func (a *Announcer) sayCameBefore(now time.Time, it *item, afterFailure bool) {
 	cameBefore := a.splitWords(phraseIn(a.language, phrase.CameBefore, ""), false)
-	preface := &item{kind: Notice, reminds: true, sentences: cameBefore, arrived: now}
+	preface := &item{kind: Notice, reminds: true, afterFailure: afterFailure, sentences: cameBefore, arrived: now}
 	preface.prefaces, it.preface = it, preface
 	a.recordItem(preface)
 	a.normal = slices.Insert(a.normal, 0, preface)
