@@ -6,6 +6,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/aaep-go/aaep/internal/fakemodel"
@@ -19,16 +21,22 @@ func TestTapClients(t *testing.T) {
 	}
 	t.Parallel()
 	clients := npmtest.Install(t, "testdata/modelclients")
-	var answers []fakemodel.Answer
-	for _, dialect := range []string{fakemodel.Chat, fakemodel.Responses, fakemodel.Messages, fakemodel.Ollama} {
-		answers = append(answers,
-			fakemodel.Answer{Thinks: "Hm.", Says: []string{"I look ", "at the weather.\n"},
-				Calls: []fakemodel.Call{{ID: "call_1", Name: "weather", Args: `{"city":"Ibadan"}`}}},
-			fakemodel.Answer{Says: []string{"The sun ", fmt.Sprintf("shines in %s.", dialect)}})
-	}
-	model := fakemodel.New(answers...)
-	model.Piece = 40
-	server := httptest.NewServer(model)
+	// What is answered depends on the request alone: a maker's library asks again where it must.
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		answer := fakemodel.Answer{Thinks: "Hm.", Says: []string{"I look ", "at the weather.\n"},
+			Calls: []fakemodel.Call{{ID: "call_1", Name: "weather", Args: `{"city":"Ibadan"}`}}}
+		for _, dialect := range []string{fakemodel.Chat, fakemodel.Responses, fakemodel.Messages, fakemodel.Ollama} {
+			isResult := regexp.MustCompile(`"role": ?"tool"|"function_call_output"|"tool_result"`).Match(body)
+			if isResult && strings.HasSuffix(r.URL.Path, fakemodel.Path(dialect, true)) {
+				answer = fakemodel.Answer{Says: []string{"The sun ", fmt.Sprintf("shines in %s.", dialect)}}
+			}
+		}
+		model := fakemodel.New(answer)
+		model.Piece = 40
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		model.ServeHTTP(w, r)
+	}))
 	t.Cleanup(server.Close)
 	runScripts(t, "tap", map[string]string{"CLIENTS": clients, "UPSTREAM": server.URL})
 }

@@ -18,7 +18,7 @@ func TestGroupKey(t *testing.T) {
 	const byItself, told = "each is asked, and waited for, by itself", "it was told, or done, before"
 	apart := map[string]string{
 		"TimeoutMultiplier": byItself, "MinTimeout": byItself, "IdleTimeout": byItself, "MaxDuration": byItself,
-		"MoreTime": told, "ResumeAfter": told, "Notes": told, "granted": told, "sentNamable": told,
+		"MoreTime": told, "ResumeAfter": told, "Notes": told, "granted": told, "resumed": told,
 		"Quiet": "whom the Shaper still holds something back from is not settled", "quiet": "what is declared later is declared alone",
 		"agreed": "it does what honored and profile say",
 	}

@@ -195,7 +195,7 @@ func TestWhoseAnswer(t *testing.T) {
 			}
 			l := listen(t, false, agents)
 			defer l.end(agents)
-			var want []string
+			var want, outcomes []string
 			for i := range 20 {
 				did := map[string]<-chan bool{}
 				for name, a := range agents {
@@ -204,9 +204,11 @@ func TestWhoseAnswer(t *testing.T) {
 				for n := range 2 {
 					source, question := l.asked()
 					want = append(want, source+": Answer sent: "+[]string{"accept.", "reject."}[n])
-					if p := question.Payload.(*aaep.AwaitingConfirmation); !strings.HasPrefix(p.Action, source) {
+					p := question.Payload.(*aaep.AwaitingConfirmation)
+					if !strings.HasPrefix(p.Action, source) {
 						t.Fatalf("%q is said to be asked by %s", p.Action, source)
 					}
+					outcomes = append(outcomes, []string{"Accepted, and being done: ", "Rejected, and not done: "}[n]+p.Action)
 					l.Answer([]string{"y", "n"}[n])
 					l.Answer("y") // a key pressed twice
 					if got := <-did[source]; got != (n == 0) {
@@ -219,6 +221,14 @@ func TestWhoseAnswer(t *testing.T) {
 			for _, line := range l.lines() {
 				if strings.Contains(line, "Answer sent") {
 					got = append(got, line)
+				}
+			}
+			if delay > time.Second { // the outcome was told first, and says as much
+				got, want = nil, nil
+			}
+			for _, outcome := range outcomes {
+				if l.heard(outcome) == 0 { // one that was cut is heard again
+					t.Errorf("with %v: %q is not heard", delay, outcome)
 				}
 			}
 			if !slices.Equal(got, want) || l.heard("Nothing shows") > 0 {
