@@ -147,6 +147,13 @@ func (o output) Wordless() bool {
 	return ok && felt.Wordless()
 }
 
+// OnResume is that of the program's output, where that has it.
+func (o output) OnResume(do func()) {
+	if r, ok := o.out.(interface{ OnResume(do func()) }); ok {
+		r.OnResume(do)
+	}
+}
+
 // tell tells the suite an object.
 func (h *Hook) tell(object map[string]string) {
 	if line, err := json.Marshal(object); err == nil {

@@ -175,7 +175,7 @@ type item struct {
 	mayNameAny int
 	names      *openQuestion
 	named      int
-	refuses    bool // it says why an answer does not count
+	refuses    *openQuestion // it says why an answer to this one does not count
 	// What was said before its sentence number explainedAt of why answers do not count.
 	explained   [][]Part
 	explainedAt int

@@ -145,17 +145,17 @@ func (a *Announcer) takeAnswer(now, began, typed time.Time, q *openQuestion, tex
 	case !a.mayAnswerNow(now, began, typed, q, r, text):
 		return nil
 	}
-	a.dropRefusals(now)
+	a.dropRefusals(now, q)
 	q.sendingSince, q.sent, a.answerTaken, a.sending, q.outcomeTold = now, r, now, q, false
 	return r
 }
 
-// dropRefusals drops what waits of why earlier answers did not count. takeAnswer calls it for one
-// that does: after it, they would sound as if it did not.
-func (a *Announcer) dropRefusals(now time.Time) {
+// dropRefusals drops what waits of why earlier answers to q did not count. takeAnswer calls it for
+// one that does: after it, they would sound as if it did not.
+func (a *Announcer) dropRefusals(now time.Time, q *openQuestion) {
 	for _, queue := range []*[]*item{&a.urgent, &a.asked} {
 		*queue = slices.DeleteFunc(*queue, func(it *item) bool {
-			isStale := it.refuses && a.isUntold(it)
+			isStale := it.refuses == q && a.isUntold(it)
 			if isStale {
 				a.endItem(it, now, Expired)
 			}
@@ -270,7 +270,7 @@ func (a *Announcer) refuseAnswer(now time.Time, q *openQuestion, why Words) *ite
 	why = a.withSpeaker(q.source, why)
 	a.refused = why.String()
 	it := a.addRequested(now, why)
-	it.refuses = true
+	it.refuses = q
 	return it
 }
 
@@ -367,6 +367,10 @@ func (a *Announcer) heardBefore(it *item, at time.Time) bool {
 // for good. another is the question that the words name, or nil.
 func (a *Announcer) explainAtOnce(now time.Time, q *openQuestion, w Words, another *openQuestion) (waits bool) {
 	a.refused = w.String()
+	refuses := q
+	if another != nil { // w is about that one, whatever becomes of q
+		refuses = nil
+	}
 	for _, queue := range []*[]*item{&a.urgent, &a.asked} {
 		i := slices.IndexFunc(*queue, func(it *item) bool {
 			return q != nil && it.kind == Question && it.event == q.event
@@ -374,7 +378,7 @@ func (a *Announcer) explainAtOnce(now time.Time, q *openQuestion, w Words, anoth
 		if i < 0 {
 			continue
 		}
-		it, asking := &item{kind: Notice, names: another, refuses: true, sentences: a.splitWords(w, false), arrived: now}, (*queue)[i]
+		it, asking := &item{kind: Notice, names: another, refuses: refuses, sentences: a.splitWords(w, false), arrived: now}, (*queue)[i]
 		isWaiting := i > 0 && (*queue)[i-1].kind == Notice && slices.Equal((*queue)[i-1].sentences, it.sentences)
 		if isWaiting || !asking.noteExplained(it.sentences) {
 			return true
@@ -385,7 +389,7 @@ func (a *Announcer) explainAtOnce(now time.Time, q *openQuestion, w Words, anoth
 		return true
 	}
 	it := a.addRequested(now, w)
-	it.names, it.refuses = another, true
+	it.names, it.refuses = another, refuses
 	return false
 }
 

@@ -1,11 +1,13 @@
 package announce
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/aaep-go/aaep"
+	"github.com/aaep-go/aaep/internal/phrase"
 )
 
 // answerBeside has two agents ask, the first of them to Bob, and the person press no at it; it
@@ -81,5 +83,26 @@ func TestNoRefusalAfterAnAnswerThatCounts(t *testing.T) {
 	r.passTime(10 * time.Second)
 	if heard := strings.Join(r.heard, "|"); strings.Contains(heard, "may not have heard") || !strings.Contains(heard, "Answer sent: reject.") {
 		t.Errorf("heard %s", heard)
+	}
+}
+
+// Why an answer to one question did not count is told though an answer to another one counts.
+func TestRefusalOfAnotherQuestion(t *testing.T) {
+	r := newRoom(t, Preferences{WordsPerMinute: voiceWPM})
+	r.askBriefly("Ash", "sess_Ash", "Pay Ash")
+	r.askBriefly("Bob", "sess_Bob", "Pay Bob")
+	first, other := r.a.questions.all[0], r.a.questions.all[1]
+	refusal := r.a.refuseAnswer(r.now, first, phraseIn("en", phrase.NotAllHeard, ""))
+	missed := phraseIn("en", phrase.QuestionClosed, "")
+	r.a.explainAtOnce(r.now, other, missed, first) // which is about the first
+	r.a.dropRefusals(r.now, other)
+	if !slices.Contains(r.a.asked, refusal) || refusal.receipt.Outcome == Expired {
+		t.Error("why an answer to another question did not count is dropped")
+	}
+	if !slices.ContainsFunc(slices.Concat(r.a.urgent, r.a.asked), func(it *item) bool { return it.names == first && it.kind == Notice }) {
+		t.Error("what became of another question is dropped")
+	}
+	if r.a.dropRefusals(r.now, first); slices.Contains(r.a.asked, refusal) {
+		t.Error("why an answer to this question did not count is kept")
 	}
 }
