@@ -209,8 +209,16 @@ func TestWhoseAnswer(t *testing.T) {
 						t.Fatalf("%q is said to be asked by %s", p.Action, source)
 					}
 					outcomes = append(outcomes, []string{"Accepted, and being done: ", "Rejected, and not done: "}[n]+p.Action)
-					l.Answer([]string{"y", "n"}[n])
-					l.Answer("y") // a key pressed twice
+					for counts := false; !counts; {
+						answered := present.Answer(time.Time{}, []string{"y", "n"}[n], l.Presenter)
+						l.Answer("y")                                            // a key pressed twice
+						if counts = <-answered != present.ErrNotTaken; !counts { // another agent was heard just then
+							time.Sleep(time.Second)
+							if again, _ := l.asked(); again != source {
+								t.Fatalf("%s asks, and then %s", source, again)
+							}
+						}
+					}
 					if got := <-did[source]; got != (n == 0) {
 						t.Fatalf("%s does it: %v", source, got)
 					}
